@@ -1,5 +1,6 @@
 //! Documents as lists of words, from text or generated.
 use super::Options;
+use super::learned::Learned;
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::Path;
@@ -21,13 +22,16 @@ pub(crate) struct Corpus {
     pub(crate) words: Vec<String>,
     pub(crate) train: Vec<Token>,
     pub(crate) held_out: Vec<Token>,
+    /// What was learned before, if this goes on.
+    pub(crate) learned: Option<Learned>,
 }
 
 impl Corpus {
     /// The documents that the options name, or generated ones.
     pub(crate) fn load(o: &Options) -> Result<Corpus> {
         let (words, documents) = o.documents()?;
-        let mut corpus = Corpus { documents: documents.len(), words, train: vec![], held_out: vec![] };
+        let mut corpus =
+            Corpus { documents: documents.len(), words, train: vec![], held_out: vec![], learned: None };
         for (doc, words) in documents.iter().enumerate() {
             for (at, word) in words.iter().enumerate() {
                 let token = Token { doc: doc as u32, word: *word };

@@ -30,15 +30,17 @@ pub(crate) fn save(
     let width = padded(o.topics);
     let of_topic = |topic: usize| word_topic.iter().skip(topic).step_by(width);
     let totals: Vec<f32> = (0..o.topics).map(|topic| of_topic(topic).map(|n| *n as f32).sum()).collect();
-    let beta_sum = o.beta * corpus.words.len() as f32;
-    let probability = |topic: usize, count: i32| (count as f32 + o.beta) / (totals[topic] + beta_sum);
+    let beta = o.beta();
+    let beta_sum = beta * corpus.words.len() as f32;
+    let probability = |topic: usize, count: i32| (count as f32 + beta) / (totals[topic] + beta_sum);
     let topics = (0..o.topics).flat_map(|topic| of_topic(topic).map(move |n| (topic, *n)));
     let topics = topics.map(|(topic, count)| probability(topic, count));
     matrix(&folder.join("topics.npy"), [o.topics, corpus.words.len()], topics)?;
+    let alpha = o.alpha();
     let documents = doc_topic.chunks_exact(width).flat_map(|row| {
         let row = &row[..o.topics];
-        let sum = row.iter().sum::<i32>() as f32 + o.alpha * o.topics as f32;
-        row.iter().map(move |count| (*count as f32 + o.alpha) / sum)
+        let sum = row.iter().sum::<i32>() as f32 + alpha * o.topics as f32;
+        row.iter().map(move |count| (*count as f32 + alpha) / sum)
     });
     save_documents([corpus.documents, o.topics], &documents.collect::<Vec<f32>>(), folder)?;
     let lines: String = corpus.words.iter().map(|word| format!("{word}\n")).collect();

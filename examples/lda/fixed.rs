@@ -44,13 +44,14 @@ impl Topics {
         Ok(Topics { words, count, rows })
     }
 
-    fn row(&self, token: Token) -> &[f32] {
-        &self.rows[token.word as usize * self.count..][..self.count]
+    /// How probable the topics make a word.
+    pub(crate) fn row(&self, word: u32) -> &[f32] {
+        &self.rows[word as usize * self.count..][..self.count]
     }
 
     /// The probability of a word in a document of these shares.
     fn chance(&self, shares: &[f32], token: Token) -> f32 {
-        shares.iter().zip(self.row(token)).map(|(share, word)| share * word).sum()
+        shares.iter().zip(self.row(token.word)).map(|(share, word)| share * word).sum()
     }
 
     /// The next shares of a document with these tokens; `counts` is room for as many numbers.
@@ -59,7 +60,7 @@ impl Topics {
         for token in tokens {
             // Words that no topic has count for none.
             let part = 1.0 / self.chance(shares, *token).max(f32::MIN_POSITIVE);
-            for ((count, share), word) in counts.iter_mut().zip(&*shares).zip(self.row(*token)) {
+            for ((count, share), word) in counts.iter_mut().zip(&*shares).zip(self.row(token.word)) {
                 *count += share * word * part;
             }
         }
@@ -118,7 +119,7 @@ pub(crate) fn find(w: &mut Context<'_>, o: &Options, corpus: &Corpus, topics: &T
     let [learned, held_out] = [&corpus.train, &corpus.held_out].map(|t| ByDocument::new(corpus.documents, t));
     let mut shares: DistArray<f32, 2> =
         w.fill([corpus.documents, topics.count], 1.0 / topics.count as f32)?.named("shares");
-    let (room, alpha) = (RefCell::new(vec![0.0; topics.count]), o.alpha);
+    let (room, alpha) = (RefCell::new(vec![0.0; topics.count]), o.alpha());
     let mut curve = Curve::of(MEASURE, ADVICE).against(uniform(corpus));
     for _ in 0..o.passes() {
         curve.begin();
@@ -152,7 +153,7 @@ pub(crate) fn find_serially(o: &Options, corpus: &Corpus, topics: &Topics) -> an
     for _ in 0..o.passes() {
         curve.begin();
         for (doc, shares) in shares.chunks_exact_mut(topics.count).enumerate() {
-            topics.improve(o.alpha, learned.of(doc), shares, &mut room);
+            topics.improve(o.alpha(), learned.of(doc), shares, &mut room);
         }
         curve.end();
         let rows = shares.chunks_exact(topics.count).enumerate();

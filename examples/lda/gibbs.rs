@@ -3,7 +3,8 @@
 //! Rows of documents stay with a worker, rows of words go around and are exact; the totals of the topics, which every
 //! token changes, are a relaxed array: each worker has a copy with its own changes, merged at every hand-over of words and
 //! as often as `--every` says.
-use super::{Corpus, Counts, Options, Rounds, Sampler, Token, begin, padded};
+use super::learned::Pair;
+use super::{Corpus, Counts, Options, Rounds, Sampler, Token, padded};
 use hectare::orion::array::random::Stream;
 use hectare::orion::relax::{Consistency, Every};
 use hectare::orion::{Context, Error, Result, parallel_for};
@@ -55,7 +56,7 @@ impl Model {
         let (docs, words, width) = (corpus.documents, corpus.words.len(), padded(o.topics));
         let key = |token: Token| [token.doc as usize, token.word as usize];
         let tokens = w.entries([docs, words], corpus.train.len(), |number| {
-            let topic = begin(o, number).into();
+            let topic = corpus.begin(o, number)[0].into();
             (key(corpus.train[number]), Assigned { number: number as u32, topic })
         })?;
         let mut model = Model {
@@ -95,6 +96,16 @@ impl Model {
                 token.topic.store(new as u16, Relaxed);
             }
         })
+    }
+
+    /// The topics of the tokens, by number, on every worker. Collective.
+    pub(crate) fn pairs(&self, w: &mut Context<'_>, count: usize) -> Result<Vec<Pair>> {
+        let (tokens, mut topics) = (&self.tokens, w.zeros::<u32, 1>([count])?.named("topics of tokens"));
+        parallel_for!(w, unordered, read tokens, relax topics, consistency = Consistency::Bsp, every = Every::PerPass(1);
+        for ((_d, _v), token) in tokens {
+            topics.set(token.number as usize, u32::from(token.topic.load(Relaxed)));
+        })?;
+        Ok(topics.to_vec(w)?.into_iter().map(|topic| [topic as u16; 2]).collect())
     }
 
     /// How often topics occur. Collective.

@@ -2,7 +2,7 @@
 //! does it, and the serial twins.
 //!
 //! `cargo run --release --example lda -- [--workers 2] [--serial] [--text FILE [--lines]] [--lda-c FILE] [--uci FILE]
-//! [--sampler gibbs --consistency bsp] [--save FOLDER] [--help]`
+//! [--sampler gibbs --consistency bsp] [--save FOLDER] [--load FOLDER [--go-on]] [--help]`
 mod bags;
 mod corpus;
 mod counts;
@@ -10,6 +10,7 @@ mod files;
 mod fixed;
 mod gibbs;
 mod kernel;
+mod learned;
 mod options;
 mod plain;
 mod rounds;
@@ -28,10 +29,12 @@ pub(crate) use self::serial::{serial, serial_warp};
 #[allow(unused_imports)] // for tests
 pub(crate) use self::training::Instructions;
 
+use anyhow::Context as _;
 use clap::Parser;
 use hectare::orion::array::random::Stream;
 use hectare::orion::relax::Consistency;
 use hectare::orion::{Context, Result};
+use learned::{Learned, Pair, Training};
 use std::process::ExitCode;
 use training::{Baseline, Curve};
 
@@ -49,7 +52,7 @@ pub(crate) fn numbers(o: &Options, pass: usize) -> Stream {
 }
 
 pub(crate) fn sampler(o: &Options, corpus: &Corpus) -> Sampler {
-    Sampler::new(o.topics, corpus.words.len(), o.alpha, o.beta)
+    Sampler::new(o.topics, corpus.words.len(), o.alpha(), o.beta())
 }
 
 /// Held-out words are guessed from all.
@@ -80,6 +83,14 @@ impl Chain {
             Chain::Warp(model) => model.counts(w),
         }
     }
+
+    /// The topics of the tokens, by number. Collective.
+    fn pairs(&self, w: &mut Context<'_>, corpus: &Corpus) -> Result<Vec<Pair>> {
+        match self {
+            Chain::Gibbs(model) => model.pairs(w, corpus.train.len()),
+            Chain::Warp(model) => model.pairs(w),
+        }
+    }
 }
 
 /// Learns topics: by Gibbs sampling as the consistency says, by WarpLDA in its one way. Collective.
@@ -94,8 +105,8 @@ pub(crate) fn train(
         Sampling::Gibbs => Chain::Gibbs(Model::new(w, o, corpus, consistency)?),
         Sampling::Warp => Chain::Warp(warp::Model::new(w, o, corpus)?),
     };
-    let mut curve = Curve::of(MEASURE, ADVICE).against(uniform(corpus));
-    for pass in 0..o.passes() {
+    let mut curve = Curve::of(MEASURE, ADVICE).against(uniform(corpus)).after(corpus.passes_before());
+    for pass in corpus.passes_before()..corpus.passes_before() + o.passes() {
         curve.begin();
         chain.pass(w, o, &sampler, pass)?;
         curve.end();
@@ -104,13 +115,16 @@ pub(crate) fn train(
             break;
         }
     }
+    let pairs = if o.save.is_some() { chain.pairs(w, corpus)? } else { Vec::new() };
     let counts = chain.counts(w)?;
     let told = w.root(|| {
         let word_topic = counts.word_topic.to_vec(w)?;
         show(o, corpus, &word_topic);
         let Some(folder) = &o.save else { return Ok(()) };
         let doc_topic = counts.doc_topic.to_vec(w)?;
-        files::save(o, corpus, [&doc_topic, &word_topic], folder).map_err(training::invalid)
+        files::save(o, corpus, [&doc_topic, &word_topic], folder)
+            .and_then(|()| learned::save(o, corpus, &pairs, curve.passes(), folder))
+            .map_err(training::invalid)
     });
     w.broadcast(|| told.unwrap_or(Ok(())))?;
     training::explain(w, &o.run)?;
@@ -129,12 +143,24 @@ fn show(o: &Options, corpus: &Corpus, word_topic: &[i32]) {
 }
 
 fn run(o: &Options) -> anyhow::Result<()> {
+    let before = match (&o.load, o.go_on) {
+        (Some(folder), true) => {
+            Some((folder, Training::load(folder).with_context(|| format!("--load {}", folder.display()))?))
+        }
+        _ => None,
+    };
+    let o = &before.as_ref().map_or_else(|| o.clone(), |(_, training)| o.going_on(training));
     o.check()?;
     o.save.as_deref().map_or(Ok(()), files::try_folder)?;
-    if let Some(folder) = &o.load {
+    if let (Some(folder), false) = (&o.load, o.go_on) {
         return fixed::run(o, folder);
     }
-    let corpus = Corpus::load(o)?;
+    let mut corpus = Corpus::load(o)?;
+    if let Some((folder, training)) = &before {
+        let learned = Learned::load(o, &corpus, training, folder);
+        corpus.learned = Some(learned.with_context(|| format!("--load {}", folder.display()))?);
+        training::say(format_args!("{}", corpus.said()));
+    }
     let (tokens, documents, words) = (corpus.train.len(), corpus.documents, corpus.words.len());
     training::say(format_args!("{tokens} tokens to learn from in {documents} documents, {words} words"));
     if let Some(path) = &o.write_tokens {
@@ -146,16 +172,17 @@ fn run(o: &Options) -> anyhow::Result<()> {
         curve
     };
     let twin = || {
-        let mut last = <[Vec<i32>; 2]>::default();
-        let mut keep = |model: &Plain| last.clone_from(&[model.doc_topic.clone(), model.word_topic.clone()]);
+        let mut last = None;
+        let mut keep = |model: &Plain| last = Some(model.clone());
         let curve = match o.sampler {
             Sampling::Gibbs => serial(o, &corpus, &(0..tokens).collect::<Vec<usize>>(), &mut keep),
             Sampling::Warp => serial_warp(o, &corpus, &mut keep),
         }?;
-        let [doc_topic, word_topic] = &last;
+        let Some(Plain { tokens, doc_topic, word_topic, .. }) = &last else { return Ok(speed(curve)) };
         show(o, &corpus, word_topic);
         if let Some(folder) = &o.save {
             files::save(o, &corpus, [doc_topic, word_topic], folder)?;
+            learned::save(o, &corpus, tokens, curve.passes(), folder)?;
         }
         Ok(speed(curve))
     };

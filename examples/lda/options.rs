@@ -1,5 +1,6 @@
 //! The command line.
 use super::bags::{lda_c, uci};
+use super::learned::Training;
 use super::rounds::ROUNDS;
 use super::training::Run;
 use super::training::text::{Documents, Generated, Keep, Source, generate};
@@ -7,10 +8,12 @@ use anyhow::{Result, ensure};
 use clap::builder::TypedValueParser as _;
 use clap::{Parser, ValueEnum};
 use hectare::orion::relax::Consistency;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// How topics are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Sampling {
     /// By two proposals a pass, each accepted or not (WarpLDA): a pass takes as long for many topics as for few.
     Warp,
@@ -67,13 +70,18 @@ pub(crate) struct Options {
     /// Write the tokens to learn from to this file, a line `document word` of numbers each, and end: for other programs.
     #[arg(long)]
     pub(crate) write_tokens: Option<PathBuf>,
-    /// Save the topics in this folder: topics.npy, documents.npy, vocabulary.txt, and topics.txt and documents.txt to read.
+    /// Save the topics in this folder: topics.npy, documents.npy, vocabulary.txt, topics.txt and documents.txt to read, and
+    /// tokens.npy and training.json to go on from.
     #[arg(long, value_name = "FOLDER", conflicts_with = "all")]
     pub(crate) save: Option<PathBuf>,
     /// Learn no topics, but find the shares of documents of those in this folder, of --save; their --save writes documents.npy
     /// and documents.txt.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["topics", "sampler", "write_tokens"])]
     pub(crate) load: Option<PathBuf>,
+    /// With --load: go on learning. Of the documents that the topics were learned from, every token has the topic that it had in
+    /// the end; of others, topics are drawn by how probable they make the words. Sampler and topics are those of the folder.
+    #[arg(long, requires = "load")]
+    pub(crate) go_on: bool,
     /// How topics are drawn.
     #[arg(long, value_enum, default_value_t = Sampling::Warp)]
     pub(crate) sampler: Sampling,
@@ -87,12 +95,12 @@ pub(crate) struct Options {
     /// with more, topics form in fewer passes.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..).map(usize::from))]
     pub(crate) rounds: Option<usize>,
-    /// Prior of the topics of a document (Dirichlet, symmetric).
-    #[arg(long, default_value_t = 0.1)]
-    pub(crate) alpha: f32,
-    /// Prior of the words of a topic (Dirichlet, symmetric).
-    #[arg(long, default_value_t = 0.01)]
-    pub(crate) beta: f32,
+    /// Prior of the topics of a document (Dirichlet, symmetric): 0.1, or with --go-on as before.
+    #[arg(long)]
+    pub(crate) alpha: Option<f32>,
+    /// Prior of the words of a topic (Dirichlet, symmetric): 0.01, or with --go-on as before.
+    #[arg(long)]
+    pub(crate) beta: Option<f32>,
     /// Where the topics begin, and what is drawn, depends on it.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
@@ -120,12 +128,35 @@ impl Options {
         }
     }
 
+    /// Prior of the topics of a document.
+    pub(crate) fn alpha(&self) -> f32 {
+        self.alpha.unwrap_or(0.1)
+    }
+
+    /// Prior of the words of a topic.
+    pub(crate) fn beta(&self) -> f32 {
+        self.beta.unwrap_or(0.01)
+    }
+
+    /// Whether topics are loaded, and stay as they are.
+    fn has_topics(&self) -> bool {
+        self.load.is_some() && !self.go_on
+    }
+
+    /// The same, to go on as was learned before.
+    pub(crate) fn going_on(&self, before: &Training) -> Options {
+        let mut o = self.clone();
+        (o.sampler, o.topics) = (before.sampler, before.topics);
+        (o.alpha, o.beta) = (self.alpha.or(Some(before.alpha)), self.beta.or(Some(before.beta)));
+        o
+    }
+
     /// Passes over the tokens.
     pub(crate) fn passes(&self) -> usize {
-        self.passes.unwrap_or(match (&self.load, self.sampler) {
-            (Some(_), _) => 30,
-            (None, Sampling::Warp) => 200,
-            (None, Sampling::Gibbs) => 50,
+        self.passes.unwrap_or(match (self.has_topics(), self.sampler) {
+            (true, _) => 30,
+            (false, Sampling::Warp) => 200,
+            (false, Sampling::Gibbs) => 50,
         })
     }
 
@@ -143,7 +174,7 @@ impl Options {
     /// Which words count. Who has made bags of words has left out words before.
     pub(crate) fn keep(&self) -> Keep {
         // The words of the topics were chosen when they were learned.
-        let are_chosen = self.lda_c.is_some() || self.uci.is_some() || self.load.is_some();
+        let are_chosen = self.lda_c.is_some() || self.uci.is_some() || self.has_topics();
         let [min_count, skip_top] = if are_chosen { [1, 0] } else { [5, 100] };
         Keep { min_count: self.min_count.unwrap_or(min_count), skip_top: self.skip_top.unwrap_or(skip_top) }
     }
@@ -152,7 +183,7 @@ impl Options {
     pub(crate) fn check(&self) -> Result<()> {
         let most = super::MOST;
         ensure!((1..=most).contains(&self.topics), "--topics {}: 1 to {most}", self.topics);
-        ensure!(self.alpha > 0.0 && self.beta > 0.0, "--alpha and --beta have to be above 0");
+        ensure!(self.alpha() > 0.0 && self.beta() > 0.0, "--alpha and --beta have to be above 0");
         let is_bag = self.lda_c.is_some() || self.uci.is_some();
         ensure!(is_bag || self.vocabulary.is_none(), "--vocabulary: only with --lda-c or --uci");
         ensure!(self.words > 0 && self.documents > 0, "--words and --documents have to be above 0");

@@ -11,18 +11,18 @@ pub(crate) fn serial(
     seen: &mut dyn FnMut(&Plain),
 ) -> Result<Curve> {
     let (sampler, mut model) = (sampler(o, corpus), Plain::new(o, corpus));
-    let mut curve = Curve::of(MEASURE, ADVICE).against(uniform(corpus));
-    for pass in 0..o.passes() {
+    let mut curve = Curve::of(MEASURE, ADVICE).against(uniform(corpus)).after(corpus.passes_before());
+    for pass in corpus.passes_before()..corpus.passes_before() + o.passes() {
         curve.begin();
         let numbers = numbers(o, pass);
         for number in order {
             let random = numbers.bits(*number as u64);
-            let ([doc, word, totals], topic) = model.rows(corpus.train[*number], *number);
-            let old = usize::from(*topic);
+            let ([doc, word, totals], pair) = model.rows(corpus.train[*number], *number);
+            let old = usize::from(pair[0]);
             let new = sampler.draw(doc, word, totals, old, random);
             totals[old] -= 1;
             totals[new] += 1;
-            *topic = new as u16;
+            *pair = [new as u16; 2];
         }
         curve.end();
         seen(&model);
@@ -36,8 +36,8 @@ pub(crate) fn serial(
 /// WarpLDA, the bits of any number of workers. `seen` gets the counts after each pass.
 pub(crate) fn serial_warp(o: &Options, corpus: &Corpus, seen: &mut dyn FnMut(&Plain)) -> Result<Curve> {
     let (sampler, mut twin) = (sampler(o, corpus), warp::Twin::new(o, corpus));
-    let mut curve = Curve::of(MEASURE, ADVICE).against(uniform(corpus));
-    for pass in 0..o.passes() {
+    let mut curve = Curve::of(MEASURE, ADVICE).against(uniform(corpus)).after(corpus.passes_before());
+    for pass in corpus.passes_before()..corpus.passes_before() + o.passes() {
         curve.begin();
         twin.pass(o, warp::numbers(o, pass));
         curve.end();

@@ -5,6 +5,7 @@ mod lda;
 
 mod bags;
 mod files;
+mod going_on;
 mod warp;
 
 use crate::common::program::refuses;

@@ -10,7 +10,8 @@ mod phase;
 use self::order::{BLOCKS, Half, Order};
 #[allow(unused_imports)] // for tests
 pub(crate) use self::phase::{Choice, Phase, Scratch};
-use super::{Corpus, Counts, Options, Plain, begin, padded};
+use super::learned::Pair;
+use super::{Corpus, Counts, Options, Plain, padded};
 use hectare::DistArray;
 use hectare::orion::array::random::Stream;
 use hectare::orion::relax::{Consistency, Every};
@@ -35,11 +36,11 @@ pub(crate) struct Model {
 }
 
 /// The tokens at first, by place.
-fn first(o: &Options, order: &Order) -> Vec<Choice> {
+fn first(o: &Options, corpus: &Corpus, order: &Order) -> Vec<Choice> {
     let mut tokens = vec![Choice::new(0, 0); order.places.len()];
     for (number, place) in order.places.iter().enumerate() {
-        let topic = begin(o, number);
-        tokens[*place as usize] = Choice::new(topic, topic);
+        let [topic, proposed] = corpus.begin(o, number);
+        tokens[*place as usize] = Choice::new(topic, proposed);
     }
     tokens
 }
@@ -47,12 +48,12 @@ fn first(o: &Options, order: &Order) -> Vec<Choice> {
 /// The totals at first.
 fn first_totals(o: &Options, corpus: &Corpus) -> Vec<f32> {
     let mut counts = vec![0i32; o.topics];
-    (0..corpus.train.len()).for_each(|number| counts[usize::from(begin(o, number))] += 1);
+    (0..corpus.train.len()).for_each(|number| counts[usize::from(corpus.begin(o, number)[0])] += 1);
     with_prior(counts.into_iter(), beta_sum(o, corpus))
 }
 
 fn beta_sum(o: &Options, corpus: &Corpus) -> f32 {
-    (f64::from(o.beta) * corpus.words.len() as f64) as f32
+    (f64::from(o.beta()) * corpus.words.len() as f64) as f32
 }
 
 fn with_prior(counts: impl Iterator<Item = i32>, beta_sum: f32) -> Vec<f32> {
@@ -69,12 +70,12 @@ impl Model {
     /// Every token with a random topic. Collective.
     pub(crate) fn new(w: &mut Context<'_>, o: &Options, corpus: &Corpus) -> Result<Model> {
         let order = Order::new(corpus);
-        let tokens: Vec<u32> = first(o, &order).into_iter().map(Choice::bits).collect();
+        let tokens: Vec<u32> = first(o, corpus, &order).into_iter().map(Choice::bits).collect();
         Ok(Model {
             tokens: w.from_slice([tokens.len()], &tokens)?.named("tokens"),
             sums: w.zeros([BLOCKS, o.topics])?.named("sums"),
             totals: first_totals(o, corpus),
-            priors: [o.beta, o.alpha],
+            priors: [o.beta(), o.alpha()],
             beta_sum: beta_sum(o, corpus),
             doc_topic: w.zeros([corpus.documents, padded(o.topics)])?.named("doc_topic"),
             word_topic: w.zeros([corpus.words.len(), padded(o.topics)])?.named("word_topic"),
@@ -109,6 +110,13 @@ impl Model {
         })?;
         self.totals = totals_of(&self.sums.to_vec(w)?, self.totals.len(), self.beta_sum);
         Ok(())
+    }
+
+    /// The topics of the tokens, by number.
+    pub(crate) fn pairs(&self, w: &Context<'_>) -> Result<Vec<Pair>> {
+        let tokens = self.tokens.to_vec(w)?;
+        let pair = |place: &u32| Choice::of(tokens[*place as usize]).pair();
+        Ok(self.order.places.iter().map(pair).collect())
     }
 
     /// How often topics occur. Collective.
@@ -157,13 +165,13 @@ pub(crate) struct Twin {
 impl Twin {
     pub(crate) fn new(o: &Options, corpus: &Corpus) -> Twin {
         let order = Order::new(corpus);
-        let (tokens, totals) = (first(o, &order), first_totals(o, corpus));
+        let (tokens, totals) = (first(o, corpus, &order), first_totals(o, corpus));
         Twin { order, tokens, totals, beta_sum: beta_sum(o, corpus) }
     }
 
     pub(crate) fn pass(&mut self, o: &Options, numbers: [Stream; 2]) {
-        self.half(o, Half::Words, o.beta, numbers[0]);
-        self.half(o, Half::Documents, o.alpha, numbers[1]);
+        self.half(o, Half::Words, o.beta(), numbers[0]);
+        self.half(o, Half::Documents, o.alpha(), numbers[1]);
     }
 
     fn half(&mut self, o: &Options, half: Half, prior: f32, numbers: Stream) {
@@ -183,7 +191,7 @@ impl Twin {
 
     /// The counts that follow from the topics.
     pub(crate) fn counts(&self, o: &Options, corpus: &Corpus) -> Plain {
-        let topic = |place: &u32| self.tokens[*place as usize].topic() as u16;
-        Plain::of(o, corpus, self.order.places.iter().map(topic).collect())
+        let pair = |place: &u32| self.tokens[*place as usize].pair();
+        Plain::of(o, corpus, self.order.places.iter().map(pair).collect())
     }
 }

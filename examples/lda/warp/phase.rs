@@ -9,6 +9,7 @@
 //!
 //! Counts are those of before the half pass ("delayed"), of the group as of all: so what is drawn does not depend on who
 //! visits which groups, and when, and the tokens of a group do not wait for each other.
+use super::super::learned::Pair;
 use hectare::orion::array::random::Stream;
 use std::hint::select_unpredictable;
 
@@ -32,6 +33,10 @@ impl Choice {
 
     pub(crate) fn bits(self) -> u32 {
         self.0
+    }
+
+    pub(crate) fn pair(self) -> Pair {
+        [self.topic() as u16, self.proposed() as u16]
     }
 
     #[inline(always)]

@@ -30,6 +30,8 @@ pub(super) struct Contributions<T: Additive, A: Apply<T>> {
     pub(super) beside: Beside<T>,
     /// Which elements it contributed to.
     pub(super) touched: Touched,
+    /// Whether a clock has ended: the body does not run again before the next [`Contributions::refresh`].
+    at_clock: bool,
     /// The remembered state of when `values` was read.
     seen: Vec<A::Snapshot>,
     /// The elements whose values are not those of the array any more.
@@ -46,6 +48,7 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
             ring: None,
             beside: Beside::new(),
             touched: Touched::default(),
+            at_clock: false,
             seen: Vec::new(),
             news: News::default(),
             list: List::new(),
@@ -76,11 +79,13 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
         self.touched.reset(len);
         self.seen.resize(if Self::REMEMBERS { len } else { 0 }, A::Snapshot::zeroed());
         self.news.reset(params.workers);
+        self.at_clock = false;
         Ok(())
     }
 
     /// Publishes what this worker contributed in clock `clock`, from 0.
     pub(super) fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Traffic> {
+        self.at_clock = true;
         let Contributions { beside, touched, seen, list, .. } = self;
         list.clear();
         touched.drain(|at| {
@@ -103,6 +108,8 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
     }
 
     /// Applies what worker `from` contributed in clock `clock` to this worker's share of the elements; `shares` are those of all.
+    /// At a clock it reads at once what comes of it, while that is at hand. Not in the middle of a clock: what the body has
+    /// contributed since the last one goes with what was remembered then.
     pub(super) fn apply(
         &mut self,
         worker: &Worker,
@@ -112,9 +119,11 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
         state: Option<Cells<'_, A::State>>,
         shares: impl Iterator<Item = Range<usize>> + Clone,
     ) -> Result<()> {
-        let mut elements = self.news.room();
-        let sent = self.ring.as_ref().ok_or_else(unprepared)?.load(worker, (from, clock), &mut elements)?;
-        let share = shares.clone().nth(worker.rank() as usize).unwrap_or(0..0);
+        let Contributions { ring, beside, seen: remembered, news, at_clock, .. } = self;
+        let mut elements = news.room();
+        let sent = ring.as_ref().ok_or_else(unprepared)?.load(worker, (from, clock), &mut elements)?;
+        let me = worker.rank() as usize;
+        let share = shares.clone().nth(me).unwrap_or(0..0);
         let place = |bound: usize| elements.partition_point(|element| (*element as usize) < bound);
         let part = place(share.start)..place(share.end);
         for (at, element) in part.clone().zip(&elements[part]) {
@@ -126,8 +135,14 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
             if let Some(state) = state {
                 state.set(element, helper);
             }
+            if *at_clock {
+                beside.set(element, value);
+                if state.is_some() && Self::REMEMBERS {
+                    remembered[element] = rule.snapshot(&helper);
+                }
+            }
         }
-        self.news.add((from, clock), elements, shares);
+        news.add((from, clock), elements, shares, at_clock.then_some(me));
         Ok(())
     }
 
@@ -150,6 +165,7 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
         state: Option<Cells<'_, A::State>>,
         applied: Applied<'_>,
     ) -> Traffic {
+        self.at_clock = false;
         let Contributions { beside, seen, news, .. } = self;
         let state = state.filter(|_| Self::REMEMBERS);
         let mut traffic = Traffic::default();

@@ -45,12 +45,13 @@ impl News {
     }
 
     /// Adds the elements to which worker `rank` contributed in clock `clock`, ascending, of an array of which these are the shares
-    /// of the workers.
+    /// of the workers; those in the share of worker `read` have been read.
     pub(super) fn add(
         &mut self,
         (rank, clock): (usize, u64),
         elements: Vec<u32>,
         shares: impl Iterator<Item = Range<usize>>,
+        read: Option<usize>,
     ) {
         let place = |bound: usize| elements.partition_point(|element| (*element as usize) < bound);
         let mut len = 0;
@@ -58,7 +59,12 @@ impl News {
             len += share.len();
             (server, place(share.start)..place(share.end))
         });
-        let unread = unread.filter(|(_, part)| !part.is_empty()).collect();
+        let unread = unread.filter(|(server, part)| !part.is_empty() && read != Some(*server));
+        let unread: Vec<(usize, Range<usize>)> = unread.collect();
+        if unread.is_empty() {
+            self.spare.push(elements);
+            return;
+        }
         self.named += elements.len();
         self.lists.push(List { rank, clock, elements, unread });
         if self.named > len / PART {
@@ -123,8 +129,8 @@ mod tests {
     fn parts_of_lists_are_read_once_when_they_are_applied() {
         let mut news = News::default();
         news.reset(2);
-        news.add((0, 0), vec![1, 2, 70], shares(100));
-        news.add((1, 0), vec![2, 50], shares(100));
+        news.add((0, 0), vec![1, 2, 70], shares(100), None);
+        news.add((1, 0), vec![2, 50], shares(100), None);
         assert_eq!(read(&mut news, &[1, 1, 0, 0]), Some(vec![1, 2, 2]));
         assert_eq!(read(&mut news, &[1, 1, 0, 0]), Some(vec![]));
         assert_eq!(read(&mut news, &[1, 1, 0, 1]), Some(vec![50]));
@@ -133,14 +139,25 @@ mod tests {
     }
 
     #[test]
+    fn what_has_been_read_is_not_read_again() {
+        let mut news = News::default();
+        news.reset(2);
+        news.add((0, 0), vec![1, 2, 70], shares(100), Some(0));
+        // Nothing is left of it, however long it is.
+        news.add((1, 0), (0..50).collect(), shares(100), Some(0));
+        assert_eq!(read(&mut news, &[1, 1, 0, 0]), Some(vec![]));
+        assert_eq!(read(&mut news, &[1, 1, 1, 1]), Some(vec![70]));
+    }
+
+    #[test]
     fn long_lists_are_not_kept_and_all_is_read_until_they_are_applied() {
         let mut news = News::default();
         news.reset(2);
-        news.add((0, 0), vec![1], shares(10));
-        news.add((1, 0), (0..8).collect(), shares(10));
+        news.add((0, 0), vec![1], shares(10), None);
+        news.add((1, 0), (0..8).collect(), shares(10), None);
         assert_eq!(read(&mut news, &[1, 1, 1, 0]), None);
         // Worker 1's list is not applied everywhere yet, and what comes is read as well.
-        news.add((0, 1), vec![3], shares(10));
+        news.add((0, 1), vec![3], shares(10), None);
         assert_eq!(read(&mut news, &[2, 1, 1, 0]), None);
         assert_eq!(read(&mut news, &[2, 1, 2, 1]), None);
         assert_eq!(read(&mut news, &[2, 1, 2, 1]), Some(vec![]));
