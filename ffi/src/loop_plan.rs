@@ -1,6 +1,6 @@
 //! How workers run a loop: the schedule that its dependences allow, and the tasks that the core has checked.
 use hectare_dependence::analysis::{Dependences, analyze};
-use hectare_dependence::in_place::{CheckTasks, InPlace, Span, TileTask, Touched, Waits, touched};
+use hectare_dependence::in_place::{CheckTasks, Checked, InPlace, Span, TileTask, Touched, Waits, touched};
 use hectare_dependence::loop_nest::{LoopNest, Order};
 use hectare_dependence::schedule::{Choice, Schedule, ScheduleError, Serial, Team, Tile, Verdict, choose};
 use hectare_dsm::tasks::{Access, Region, Task, TaskError, TaskGraph};
@@ -38,12 +38,12 @@ impl LoopPlan {
         if let Some(why) = refused {
             text.push_str(&format!("  what else was chosen first is refused: {why}\n"));
         }
-        Ok(LoopPlan { graph: Arc::new(graph), blocks, text })
+        Ok(LoopPlan { graph, blocks, text })
     }
 }
 
 /// A schedule, its blocks by worker, and its tasks.
-type Planned = (Choice, Vec<Vec<Block>>, TaskGraph);
+type Planned = (Choice, Vec<Vec<Block>>, Arc<TaskGraph>);
 
 /// Why there is no plan, in words.
 pub(crate) struct Refusal(pub(crate) String);
@@ -72,16 +72,15 @@ fn try_plan(
         (0..=cells).map(at).collect()
     };
     let check = |nest: &LoopNest, in_place: &InPlace| {
-        graph(nest, in_place).map(drop).map_err(|error| error.to_string())
+        graph(nest, in_place).map(|graph| graph as Checked).map_err(|error| error.to_string())
     };
     let team = Team { in_place: Some(CheckTasks(&check)), ..Team::of_one_host(workers, false) };
     let choice = choose(nest, dependences, own, &cut, team)?;
     // Schedules whose arrays could be cut into parts keep their steps; here, no array is cut.
-    let in_place = match &choice.placement.in_place {
-        Some(in_place) => in_place.clone(),
-        None => InPlace::of(nest, &choice.cuts, &choice.steps, workers, Waits::Steps),
+    let graph = match choice.checked.clone().and_then(|checked| checked.downcast().ok()) {
+        Some(graph) => graph,
+        None => graph(nest, &InPlace::of(nest, &choice.cuts, &choice.steps, workers, Waits::Steps))?,
     };
-    let graph = graph(nest, &in_place)?;
     let block = |tile: &Tile| {
         let values = choice.cuts.iter().zip(&tile.cells);
         values.map(|(cuts, cells)| (cuts[cells.start], cuts[cells.end])).collect::<Block>()
@@ -93,7 +92,7 @@ fn try_plan(
 }
 
 /// The tasks of all workers, checked. Areas that are only read are among them, since their owners may not write them meanwhile.
-fn graph(nest: &LoopNest, in_place: &InPlace) -> Result<TaskGraph, TaskError> {
+fn graph(nest: &LoopNest, in_place: &InPlace) -> Result<Arc<TaskGraph>, TaskError> {
     let bounds: Vec<(i64, i64)> = nest.dims.iter().filter_map(|variable| variable.bounds).collect();
     let is_written = |array: &usize| in_place.arrays.contains(array);
     // The elements that all iterations together read of them: they conflict with nothing.
@@ -112,7 +111,7 @@ fn graph(nest: &LoopNest, in_place: &InPlace) -> Result<TaskGraph, TaskError> {
         Task { accesses: accesses.collect(), after: after.clone() }
     };
     let tasks = in_place.tasks.iter().map(|tasks| tasks.iter().map(task).collect()).collect();
-    TaskGraph::new(nest.arrays.iter().map(|array| array.shape.clone()).collect(), tasks)
+    TaskGraph::new(nest.arrays.iter().map(|array| array.shape.clone()).collect(), tasks).map(Arc::new)
 }
 
 fn regions(boxes: &[Vec<Span>]) -> Vec<Region> {

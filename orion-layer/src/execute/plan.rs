@@ -200,7 +200,7 @@ impl LoopPlan {
         let choice = scheduled(head, space, &nest, &dependences, (accumulates, hosts.as_ref()), context)?;
         let treatments = treated.iter().map(|(_, how)| *how).collect();
         let mut plan = LoopPlan::new(head.site, nest, dependences, choice, treatments, context);
-        plan.tasks = task_graph::tasks_of(&plan.nest, plan.choice.placement.in_place.as_ref())?;
+        plan.tasks = task_graph::tasks_of(&plan.choice);
         plan.accumulates = accumulates;
         plan.has_own_schedule = head.schedule.is_some();
         plan.inspection = plan.inspection(called, context).map(RefCell::new);

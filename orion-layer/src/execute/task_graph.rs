@@ -1,7 +1,7 @@
 //! The tasks of a plan whose written arrays lie in place: what the core checks, and runs by.
-use crate::error::{Error, Result};
-use hectare_dependence::in_place::{InPlace, Span, TileTask};
+use hectare_dependence::in_place::{Checked, InPlace, Span, TileTask};
 use hectare_dependence::loop_nest::LoopNest;
+use hectare_dependence::schedule::Choice;
 use hectare_dsm::tasks::{Access, Region, Task, TaskError, TaskGraph};
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ fn graph(nest: &LoopNest, in_place: &InPlace) -> Result<TaskGraph, TaskError> {
     TaskGraph::new(shapes, in_place.tasks.iter().map(|tasks| tasks.iter().map(task).collect()).collect())
 }
 
-/// Refuses a plan by which two tiles that may run at once touch the same element.
-pub(super) fn check(nest: &LoopNest, in_place: &InPlace) -> Result<(), String> {
-    graph(nest, in_place).map(drop).map_err(|error| match error {
+/// The graph, of a plan by which no two tiles that may run at once touch the same element; refuses others.
+pub(super) fn check(nest: &LoopNest, in_place: &InPlace) -> Result<Checked, String> {
+    graph(nest, in_place).map(|graph| Arc::new(graph) as Checked).map_err(|error| match error {
         TaskError::Race { tasks: [a, b], array } => format!(
             "tile {} of worker {} and tile {} of worker {} may run at once, and would touch the same elements of {}",
             a.1, a.0, b.1, b.0, nest.arrays[in_place.arrays[array]].name
@@ -36,12 +36,7 @@ pub(super) fn check(nest: &LoopNest, in_place: &InPlace) -> Result<(), String> {
     })
 }
 
-/// The graph of a plan whose arrays lie in place.
-pub(super) fn tasks_of(nest: &LoopNest, in_place: Option<&InPlace>) -> Result<Option<Arc<TaskGraph>>> {
-    let invalid = |error: TaskError| Error::InvalidSchedule {
-        loop_name: nest.name.clone(),
-        schedule: "arrays in place".into(),
-        what: error.to_string(),
-    };
-    in_place.map(|in_place| graph(nest, in_place).map(Arc::new).map_err(invalid)).transpose()
+/// The graph of a choice whose arrays lie in place, which [`check`] has made.
+pub(super) fn tasks_of(choice: &Choice) -> Option<Arc<TaskGraph>> {
+    choice.checked.clone()?.downcast().ok()
 }

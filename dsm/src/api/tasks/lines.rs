@@ -20,9 +20,8 @@ impl<const N: usize> Line<N> {
     pub(super) fn stride(&self, strides: &[usize; N]) -> isize {
         // The last as what it is: compilers see which lines have an element right behind the other.
         let last = self.step[N - 1] as isize;
-        (0..N - 1).fold(last, |sum, k| {
-            sum.wrapping_add((self.step[k] as isize).wrapping_mul(strides[k] as isize))
-        })
+        (0..N - 1)
+            .fold(last, |sum, k| sum.wrapping_add((self.step[k] as isize).wrapping_mul(strides[k] as isize)))
     }
 }
 

@@ -29,9 +29,12 @@ pub struct InPlace {
     pub tasks: Vec<Vec<TileTask>>,
 }
 
+/// What whoever has checked tasks has made of them, for who runs them.
+pub type Checked = std::sync::Arc<dyn std::any::Any + Send + Sync>;
+
 /// Looks for two tiles that may run at once and touch the same element of which one writes it; says which, in words.
 #[derive(Clone, Copy)]
-pub struct CheckTasks<'a>(pub &'a dyn Fn(&LoopNest, &InPlace) -> Result<(), String>);
+pub struct CheckTasks<'a>(pub &'a dyn Fn(&LoopNest, &InPlace) -> Result<Checked, String>);
 
 impl std::fmt::Debug for CheckTasks<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

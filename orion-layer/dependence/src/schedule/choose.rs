@@ -5,7 +5,7 @@ use super::{Blocks, Rotation, Schedule, ScheduleError, Serial, Steps, Wavefront,
 use crate::analysis::Dependences;
 use crate::cuts::BlockWeights;
 use crate::hosts::Hosts;
-use crate::in_place::{CheckTasks, InPlace, Waits};
+use crate::in_place::{CheckTasks, Checked, InPlace, Waits};
 use crate::loop_nest::{LoopNest, Order};
 use crate::placement::Placement;
 
@@ -52,6 +52,8 @@ pub struct Choice {
     pub placement: Placement,
     /// If it is a rotation of the runtime's own whose arrays lie in parts: which.
     pub rotation: Option<Rotation>,
+    /// If arrays lie in place: what has been made of the tasks by [`CheckTasks`].
+    pub checked: Option<Checked>,
 }
 
 impl Choice {
@@ -63,8 +65,8 @@ impl Choice {
 
 impl Choice {
     fn new(candidates: Vec<Candidate>, built: Built, rotation: Option<Rotation>) -> Choice {
-        let Built { grid, cuts, steps, placement, .. } = built;
-        Choice { candidates, grid, steps, cuts, placement, rotation }
+        let Built { grid, cuts, steps, placement, checked, .. } = built;
+        Choice { candidates, grid, steps, cuts, placement, rotation, checked }
     }
 
     /// The name of the schedule.
@@ -200,6 +202,23 @@ struct Built {
     steps: Steps,
     placement: Placement,
     cost: Cost,
+    /// If arrays lie in place, and the tasks are made: what became of them.
+    checked: Option<Checked>,
+    /// If arrays lie in place, and the tasks are to be made: what they wait for.
+    waits: Option<Waits>,
+}
+
+impl Built {
+    /// Makes the tasks, if arrays lie in place, and has them checked. Of the many tiles of wavefronts only when one is taken.
+    fn with_tasks(mut self, nest: &LoopNest, crew: Crew<'_>) -> Result<Built, ScheduleError> {
+        let Some(waits) = self.waits.take() else { return Ok(self) };
+        let in_place = InPlace::of(nest, &self.cuts, &self.steps, crew.workers, waits);
+        if let Some(CheckTasks(check)) = crew.in_place {
+            self.checked = Some(check(nest, &in_place).map_err(|what| ScheduleError::Race { what })?);
+        }
+        self.placement.in_place = Some(in_place);
+        Ok(self)
+    }
 }
 
 /// The values of the loop's dimensions between cells: dimension, number of cells.
@@ -232,18 +251,18 @@ fn build(
             wavefront.check(nest, dependences, &cuts)?;
         }
     }
-    let placement = match plan.in_place {
-        false => Placement::of(nest, &cuts, &steps, workers)?,
-        true => {
-            let waits = plan.wavefront.map_or(Waits::Steps, |wavefront| wavefront.waits(&cuts));
-            let in_place = InPlace::of(nest, &cuts, &steps, workers, waits);
-            let nowhere =
+    let waits =
+        plan.in_place.then(|| plan.wavefront.map_or(Waits::Steps, |wavefront| wavefront.waits(&cuts)));
+    let placement = match waits {
+        None => Placement::of(nest, &cuts, &steps, workers)?,
+        Some(_) if !can_lie_in_place(nest, crew) => {
+            let what =
                 "they cannot: it is on one host that arrays lie in place, of dense loops that relax nothing";
-            let Some(CheckTasks(check)) = crew.in_place.filter(|_| !in_place.arrays.is_empty()) else {
-                return Err(ScheduleError::Race { what: nowhere.into() });
-            };
-            check(nest, &in_place).map_err(|what| ScheduleError::Race { what })?;
-            Placement::in_place(nest, &steps, workers, in_place)
+            return Err(ScheduleError::Race { what: what.into() });
+        }
+        Some(_) => {
+            let arrays = InPlace::arrays_of(nest);
+            Placement::in_place(nest, &steps, workers, InPlace { arrays, tasks: Vec::new() })
         }
     };
     let mut cost = estimate(nest, &steps, &grid, &placement, workers, hosts);
@@ -251,7 +270,8 @@ fn build(
         let slowdown = wavefront.slowdown(&cuts, workers);
         cost.nanoseconds += work_ns(nest) / workers as f64 * (slowdown - 1.0).max(0.0);
     }
-    Ok(Built { grid, cuts, steps, placement, cost })
+    let built = Built { grid, cuts, steps, placement, cost, checked: None, waits };
+    if plan.wavefront.is_some() { Ok(built) } else { built.with_tasks(nest, crew) }
 }
 
 fn extents(nest: &LoopNest) -> Vec<usize> {
@@ -373,6 +393,7 @@ pub fn choose(
             }
             error => Err(error),
         })?;
+        let built = built.with_tasks(nest, crew)?;
         let candidates = vec![Candidate { name: schedule.name(), verdict: Verdict::Chosen(built.cost) }];
         return Ok(Choice::new(candidates, built, None));
     }
@@ -398,14 +419,24 @@ pub fn choose(
     let mut by_cost: Vec<usize> = (0..list.len()).collect();
     by_cost.sort_by(|a, b| cost(&results[*a]).total_cmp(&cost(&results[*b])));
     // A schedule that fits the blocks of the team may, rarely, not fit those of the workers; serial always does.
-    let mut refused = None;
-    let found = by_cost.into_iter().find_map(|number| {
-        let built = match team == workers {
-            true => built.get_mut(number).map_or_else(unbuilt, |built| std::mem::replace(built, unbuilt())),
-            false => build_for(&list[number], crew),
+    let (mut found, mut refused) = (None, None);
+    for number in by_cost {
+        let taken = built.get_mut(number).map_or_else(unbuilt, |built| std::mem::replace(built, unbuilt()));
+        let taken = taken.and_then(|taken| taken.with_tasks(nest, whole_team)).inspect_err(|why| {
+            results[number] = Err(why.clone());
+        });
+        let taken = match team == workers {
+            true => taken,
+            false => taken.and_then(|_| build_for(&list[number], crew)?.with_tasks(nest, crew)),
         };
-        built.map_err(|why| refused = Some(why)).ok().map(|built| (number, built))
-    });
+        match taken {
+            Ok(taken) => {
+                found = Some((number, taken));
+                break;
+            }
+            Err(why) => refused = Some(why),
+        }
+    }
     let (best, built) = match (found, refused) {
         (Some(found), _) => found,
         (None, Some(why)) => return Err(why),

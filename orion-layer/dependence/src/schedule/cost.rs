@@ -102,8 +102,10 @@ pub(crate) fn estimate(
     let heaviest = load.iter().fold(0.0f64, |a, b| a.max(*b));
     let moved_bytes = placement.moved_bytes(nest);
     let hand_overs = placement.hand_overs() as f64 / workers as f64;
-    let tasks =
-        placement.in_place.iter().flat_map(|in_place| &in_place.tasks).map(Vec::len).max().unwrap_or(0);
+    let tasks = match placement.in_place {
+        Some(_) => placement.tiles.iter().map(Vec::len).max().unwrap_or(0),
+        None => 0,
+    };
     Cost {
         imbalance: if average > 0.0 { heaviest / average } else { 1.0 },
         moved_bytes,

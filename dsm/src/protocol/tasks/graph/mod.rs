@@ -1,5 +1,8 @@
 //! Tasks of several workers, checked before they run: whatever two may run at once touches no common element of which one
 //! writes.
+mod near;
+
+use self::near::{Blocks, Near};
 use super::{MOST_TASKS, Region, Span, merged};
 use crate::error::Rank;
 use fnv::FnvHasher;
@@ -82,7 +85,7 @@ pub enum TaskError {
 ///
 /// Each worker does its tasks in their order; between workers, a task comes after those that it names. What follows from both
 /// is kept as vector clocks (Fidge, 1988; Mattern, 1988), so that making the graph costs a look at each pair of tasks
-/// that may run at once, not at each pair.
+/// that may run at once and lie near each other, not at each pair.
 #[derive(Debug)]
 pub struct TaskGraph {
     shapes: Vec<Vec<usize>>,
@@ -116,7 +119,7 @@ impl TaskGraph {
         check_accesses(&shapes, &tasks)?;
         tasks.iter_mut().flatten().flat_map(|task| &mut task.accesses).for_each(Access::fold);
         let clocks = Clocks::of(&tasks)?;
-        clocks.check_races(&tasks)?;
+        clocks.check_races(&Blocks::of(&shapes, &tasks), &tasks)?;
         let mut hash = FnvHasher::default();
         (&shapes, &tasks).hash(&mut hash);
         Ok(TaskGraph { shapes, tasks, clocks, digest: hash.finish() })
@@ -239,20 +242,27 @@ impl Clocks {
         &self.before[worker][number * self.workers..][..self.workers]
     }
 
-    fn check_races(&self, tasks: &[Vec<Task>]) -> Result<(), TaskError> {
-        for a in 0..self.workers {
-            for b in a + 1..self.workers {
-                for (number, task) in tasks[a].iter().enumerate() {
-                    // Done when it begins, or begun only when it is done; the others may run beside it.
+    fn check_races(&self, blocks: &Blocks, tasks: &[Vec<Task>]) -> Result<(), TaskError> {
+        let mut found = Vec::new();
+        for b in 1..self.workers {
+            let near = Near::of(blocks, &tasks[b]);
+            for (a, list) in tasks[..b].iter().enumerate() {
+                // Done when a task begins, or begun only when it is done; the others may run beside it. As it is with the tasks
+                // after it, these move on.
+                let mut end = 0;
+                for (number, task) in list.iter().enumerate() {
                     let first = self.of_task(a, number)[b] as usize;
-                    for (other, beside) in tasks[b].iter().enumerate().skip(first) {
-                        if self.of_task(b, other)[a] as usize > number {
-                            break;
-                        }
-                        if let Some(array) = race(task, beside) {
-                            let tasks = [(a as Rank, number), (b as Rank, other)];
-                            return Err(TaskError::Race { tasks, array });
-                        }
+                    while end < tasks[b].len() && self.of_task(b, end)[a] as usize <= number {
+                        end += 1;
+                    }
+                    if first >= end {
+                        continue;
+                    }
+                    near.find(task, first..end, &mut found);
+                    let raced = |other: &u32| Some((*other, race(task, &tasks[b][*other as usize])?));
+                    if let Some((other, array)) = found.iter().find_map(raced) {
+                        let tasks = [(a as Rank, number), (b as Rank, other as usize)];
+                        return Err(TaskError::Race { tasks, array });
                     }
                 }
             }

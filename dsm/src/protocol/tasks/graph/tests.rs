@@ -70,6 +70,43 @@ proptest! {
     }
 }
 
+/// A box of a 40 x 40 array, thin, wide or with strides.
+fn region() -> impl Strategy<Value = Region> {
+    let span = || (0usize..30, 1usize..6, prop::bool::weighted(0.1), 1usize..4);
+    (span(), span()).prop_map(|sides| {
+        let of = |(start, len, is_wide, step): (usize, usize, bool, usize)| match is_wide {
+            true => Span { start: 0, end: 40, step },
+            false => Span { start, end: start + len, step },
+        };
+        Region { spans: vec![of(sides.0), of(sides.1)] }
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_may_race_is_near(
+        boxes in prop::collection::vec((0usize..2, prop::collection::vec(region(), 1..3), any::<bool>()), 1..60),
+        one in (0usize..2, region(), any::<bool>()),
+        from in 0usize..20,
+    ) {
+        let task = |array, regions: Vec<Region>, writes| {
+            let (reads, writes) = if writes { (vec![], regions) } else { (regions, vec![]) };
+            folded(&Task { accesses: vec![Access { array, reads, writes }], after: vec![] })
+        };
+        let tasks: Vec<Task> =
+            boxes.into_iter().map(|(array, regions, writes)| task(array, regions, writes)).collect();
+        let one = vec![task(one.0, vec![one.1], one.2)];
+        let among = from.min(tasks.len())..tasks.len();
+        let blocks = Blocks::of(&[vec![40, 40], vec![40, 40]], &[one.clone(), tasks.clone()]);
+        let mut found = vec![7];
+        Near::of(&blocks, &tasks).find(&one[0], among.clone(), &mut found);
+        prop_assert!(found.is_sorted() && found.iter().all(|number| among.contains(&(*number as usize))));
+        for number in among.filter(|number| race(&one[0], &tasks[*number]).is_some()) {
+            prop_assert!(found.contains(&(number as u32)), "{number} is not in {found:?}");
+        }
+    }
+}
+
 #[test]
 fn accesses_that_are_none_are_refused() {
     let refused = |access: Access| {
