@@ -64,6 +64,13 @@ fn an_area_without_owner_of_the_subscription_before() {
     assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
 }
 
+/// A group that had moved before it was received: a new agent subscribed at its home, and counted clocks of its owner's host meanwhile.
+#[test]
+fn a_group_that_had_moved_before_there_were_copies() {
+    let outcome = run(Options::of(11454));
+    assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
+}
+
 /// Found on earlier commits.
 #[test]
 fn seeds_of_earlier_commits() {

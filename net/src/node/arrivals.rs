@@ -324,10 +324,7 @@ impl Node {
             let area = AreaId { group, member: inbound.have.len() as u16 };
             // A member that was deleted before has nothing to be received.
             match told.as_ref().map_or(Ok(None), |description| cx.memory.reserve(area, description)) {
-                Ok(have) => {
-                    inbound.have.push(have);
-                    self.note_ownerless(cx, area);
-                }
+                Ok(have) => inbound.have.push(have),
                 Err(error) => {
                     refused = Some((area, error));
                     break;
@@ -335,6 +332,8 @@ impl Node {
             }
         }
         if self.inbound[&group].have.len() > before {
+            self.note_owner(cx, group);
+            self.note_ownerless(cx, group);
             self.restate_subscription(group);
             self.answer_attached(cx, group);
         }

@@ -104,6 +104,14 @@ impl Node {
         }
     }
 
+    /// Copies were made for a group, which may have moved before: it is kept with them where the owner is, for the next agent. That one
+    /// would else subscribe at the group's home, and count clocks of the owner's host that cover what is not published here.
+    pub(super) fn note_owner(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        if let Some(owner) = self.handovers.owners.get(&group) {
+            cx.memory.moved(group, owner.host, owner.epoch);
+        }
+    }
+
     /// A worker of this host has given a group to one of another.
     pub(super) fn given(&mut self, group: GroupId, to: HostId, handover: Handover) {
         if !self.outbound.contains_key(&group) || self.peers.get(&to).is_none() {

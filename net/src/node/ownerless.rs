@@ -77,11 +77,13 @@ impl Node {
         }
     }
 
-    /// A place was made for an area.
-    pub(super) fn note_ownerless(&mut self, cx: &mut Cx<'_>, area: AreaId) {
-        let inbound = self.inbound.get(&area.group);
-        if inbound.is_some_and(|inbound| inbound.ownerless.members.contains(&area.member)) {
-            cx.memory.ownerless(area, true);
+    /// Places were made for members of a group.
+    pub(super) fn note_ownerless(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        let Some(inbound) = self.inbound.get(&group) else { return };
+        for &member in
+            inbound.ownerless.members.iter().filter(|member| usize::from(**member) < inbound.have.len())
+        {
+            cx.memory.ownerless(AreaId { group, member }, true);
         }
     }
 

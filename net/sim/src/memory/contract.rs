@@ -218,12 +218,15 @@ impl Memory for HostMemory {
     }
 
     fn moved(&mut self, group: GroupId, owner: HostId, epoch: u64) {
-        if self.works() {
-            self.owners.insert(group, Owner { host: owner, epoch, given: None });
-            for member in self.remote.get_mut(&group).into_iter().flat_map(|remote| &mut remote.members) {
-                member.is_ownerless = false;
-            }
+        if !self.works() {
+            return;
         }
+        // It is kept with the copies.
+        let Some(remote) = self.remote.get_mut(&group).filter(|remote| !remote.members.is_empty()) else {
+            return;
+        };
+        remote.members.iter_mut().for_each(|member| member.is_ownerless = false);
+        self.owners.insert(group, Owner { host: owner, epoch, given: None });
     }
 
     fn unsubscribed(&mut self, _: GroupId, _: HostId) {
