@@ -71,6 +71,13 @@ fn a_group_that_had_moved_before_there_were_copies() {
     assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
 }
 
+/// The owner of a group that came back to a host dropped it, and that was forgotten by who heard of the way back later.
+#[test]
+fn an_area_without_owner_that_comes_back() {
+    let outcome = run(Options::of(12497));
+    assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
+}
+
 /// Found on earlier commits.
 #[test]
 fn seeds_of_earlier_commits() {

@@ -2,14 +2,14 @@
 use super::{Cx, Node};
 use crate::types::{AreaId, GroupId, HostId};
 use crate::wire::{Key, Register};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Members of a received group that their owners have dropped.
 #[derive(Debug, Default)]
 pub(super) struct Ownerless {
     members: BTreeSet<u16>,
-    /// As the next owner's host says it.
-    next: BTreeSet<u16>,
+    /// As other hosts say it: one of them may own the group already, or next, before it is known here.
+    elsewhere: BTreeMap<HostId, BTreeSet<u16>>,
 }
 
 impl Node {
@@ -50,7 +50,9 @@ impl Node {
     /// A member is told: what was said before of its owner was said to the subscription before.
     pub(super) fn begin_ownerless(&mut self, cx: &mut Cx<'_>, from: HostId, serial: u64, area: AreaId) {
         let is_known = self.inbound.get(&area.group).is_some_and(|inbound| {
-            inbound.ownerless.members.contains(&area.member) || inbound.ownerless.next.contains(&area.member)
+            let elsewhere = inbound.ownerless.elsewhere.get(&from);
+            inbound.ownerless.members.contains(&area.member)
+                || elsewhere.is_some_and(|members| members.contains(&area.member))
         });
         if is_known && self.newest(from, Key::Ownerless(area)) < serial {
             self.set_ownerless(cx, from, area, false);
@@ -63,11 +65,10 @@ impl Node {
     }
 
     fn set_ownerless(&mut self, cx: &mut Cx<'_>, from: HostId, area: AreaId, is: bool) {
-        if self.moves_to(area.group, from) {
-            let inbound = self.inbound.get_mut(&area.group).expect("it is received");
-            return set(&mut inbound.ownerless.next, area.member, is);
-        }
-        if self.is_foreign(area.group, from) {
+        if self.moves_to(area.group, from) || self.is_foreign(area.group, from) {
+            if let Some(inbound) = self.inbound.get_mut(&area.group) {
+                set(inbound.ownerless.elsewhere.entry(from).or_default(), area.member, is);
+            }
             return;
         }
         let Some(inbound) = self.inbound.get_mut(&area.group) else { return };
@@ -87,16 +88,30 @@ impl Node {
         }
     }
 
-    /// A group is received from another host, or from another agent, which says anew what it has to say: that of the next owner's host
-    /// has, if that is who it is.
-    pub(super) fn renew_ownerless(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+    /// A group is received from another host: what that has said of it counts now. It may come back to the host before without being told
+    /// anew, if that never knew that it was left.
+    pub(super) fn renew_ownerless(&mut self, cx: &mut Cx<'_>, group: GroupId, host_before: Option<HostId>) {
+        let owner = self.owner_of(group);
+        if host_before == Some(owner) {
+            return self.note_ownerless(cx, group);
+        }
         let Some(inbound) = self.inbound.get_mut(&group) else { return };
-        let next = std::mem::take(&mut inbound.ownerless.next);
+        let next = inbound.ownerless.elsewhere.remove(&owner).unwrap_or_default();
         let before = std::mem::replace(&mut inbound.ownerless.members, next);
+        if let Some(host) = host_before {
+            inbound.ownerless.elsewhere.insert(host, before.clone());
+        }
         let now = &inbound.ownerless.members;
         for member in before.union(now).copied().filter(|member| usize::from(*member) < inbound.have.len()) {
             cx.memory.ownerless(AreaId { group, member }, now.contains(&member));
         }
+    }
+}
+
+impl Ownerless {
+    /// The agent of a host is another one, which says anew what it has to say.
+    pub(super) fn forget(&mut self, host: HostId) {
+        self.elsewhere.remove(&host);
     }
 }
 
