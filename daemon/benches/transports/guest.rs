@@ -13,6 +13,14 @@ const MTU: u32 = 4200;
 const MESSAGE: u64 = 1 << 20;
 const MESSAGES: u64 = 64;
 
+/// A row of the table.
+enum Link {
+    /// A program of the package perftest.
+    Perftest(&'static str),
+    /// Areas over a transport, with a cipher.
+    Areas(&'static str, &'static str),
+}
+
 pub(crate) fn is_here() -> bool {
     std::env::var_os("HECTARE_RDMA_GUEST").is_some()
 }
@@ -39,11 +47,11 @@ impl Hosts for Flat {
 pub(crate) fn measure_all(options: &Options) {
     let flat = Flat::new(&[DEVICE, DEVICE]).expect("devices");
     let links = [
-        ("ib_write_bw", None),
-        ("ib_send_bw, by events", None),
-        ("rdma, areas, no cipher", Some(("rdma", "none"))),
-        ("udp, areas, no cipher", Some(("udp", "none"))),
-        ("udp, areas, AES-128-GCM", Some(("udp", "aes-128-gcm"))),
+        ("ib_write_bw", Link::Perftest("ib_write_bw")),
+        ("ib_send_bw, by events", Link::Perftest("ib_send_bw")),
+        ("rdma, areas, no cipher", Link::Areas("rdma", "none")),
+        ("udp, areas, no cipher", Link::Areas("udp", "none")),
+        ("udp, areas, AES-128-GCM", Link::Areas("udp", "aes-128-gcm")),
     ];
     let row =
         |(name, _): &(&str, _)| Row { name: (*name).into(), mtu: MTU, rounds: Vec::new(), missing: None };
@@ -51,10 +59,10 @@ pub(crate) fn measure_all(options: &Options) {
     println!("one emulated processor, two devices of software RoCE, median of {}", options.rounds());
     println!("{:<34} {:>5} {:>8} {:>8} {:>8} {:>8}", "link", "MTU", "Gbit/s", "ns/kB", "64 B us", "p99 us");
     for _ in 0..options.rounds() {
-        for ((name, areas), row) in links.iter().zip(&mut rows).filter(|(_, row)| row.missing.is_none()) {
-            let measured = match areas {
-                Some((transport, cipher)) => Ok(areas::measure(&flat, transport, cipher, options)),
-                None => bandwidth(name.split(',').next().unwrap_or(name)),
+        for ((_, link), row) in links.iter().zip(&mut rows).filter(|(_, row)| row.missing.is_none()) {
+            let measured = match *link {
+                Link::Areas(transport, cipher) => Ok(areas::measure(&flat, transport, cipher, options)),
+                Link::Perftest(program) => bandwidth(program),
             };
             match measured {
                 Ok(figures) => row.rounds.push(figures),
