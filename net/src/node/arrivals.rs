@@ -253,7 +253,7 @@ impl Node {
         let moving = self.inbound.iter().filter(|(_, it)| it.moving.is_some_and(|owner| owner.host == from));
         let moving: Vec<GroupId> = moving.map(|(group, _)| *group).collect();
         self.under_way.retain(|(host, _), _| *host != from);
-        self.inbound.values_mut().for_each(|inbound| inbound.ownerless.forget(from));
+        self.forget_ownerless(cx, from);
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.stated.clone_from(&groups);
             peer.stated.extend(moving);
@@ -268,7 +268,6 @@ impl Node {
                 Phase::Arrived { cut, refused, .. } => (*cut, *refused) = (0, false),
                 phase => *phase = Phase::Idle,
             }
-            self.renew_ownerless(cx, group, None);
             self.restate_subscription(group);
         }
     }

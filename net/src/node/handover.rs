@@ -290,7 +290,7 @@ impl Node {
         self.under_way.retain(|_, other| *other != group);
         self.handovers.owners.insert(group, owner);
         cx.memory.moved(group, owner.host, owner.epoch);
-        self.renew_ownerless(cx, group, Some(before));
+        self.renew_ownerless(cx, group, before);
         self.restate_subscription(group);
         if let Some(mut inbound) = self.inbound.remove(&group) {
             inbound.asked.insert(before);

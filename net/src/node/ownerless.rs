@@ -4,12 +4,17 @@ use crate::types::{AreaId, GroupId, HostId};
 use crate::wire::{Key, Register};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Members of a received group that their owners have dropped.
+/// Members of a received group that their owners have dropped, as each host says it. That of the owner counts; another one may own the
+/// group already, or next, before it is known here.
 #[derive(Debug, Default)]
 pub(super) struct Ownerless {
-    members: BTreeSet<u16>,
-    /// As other hosts say it: one of them may own the group already, or next, before it is known here.
-    elsewhere: BTreeMap<HostId, BTreeSet<u16>>,
+    said: BTreeMap<HostId, BTreeSet<u16>>,
+}
+
+impl Ownerless {
+    fn by(&self, host: HostId) -> impl Iterator<Item = u16> {
+        self.said.get(&host).into_iter().flatten().copied()
+    }
 }
 
 impl Node {
@@ -49,11 +54,9 @@ impl Node {
 
     /// A member is told: what was said before of its owner was said to the subscription before.
     pub(super) fn begin_ownerless(&mut self, cx: &mut Cx<'_>, from: HostId, serial: u64, area: AreaId) {
-        let is_known = self.inbound.get(&area.group).is_some_and(|inbound| {
-            let elsewhere = inbound.ownerless.elsewhere.get(&from);
-            inbound.ownerless.members.contains(&area.member)
-                || elsewhere.is_some_and(|members| members.contains(&area.member))
-        });
+        let inbound = self.inbound.get(&area.group);
+        let is_known =
+            inbound.is_some_and(|inbound| inbound.ownerless.by(from).any(|member| member == area.member));
         if is_known && self.newest(from, Key::Ownerless(area)) < serial {
             self.set_ownerless(cx, from, area, false);
         }
@@ -65,53 +68,46 @@ impl Node {
     }
 
     fn set_ownerless(&mut self, cx: &mut Cx<'_>, from: HostId, area: AreaId, is: bool) {
-        if self.moves_to(area.group, from) || self.is_foreign(area.group, from) {
-            if let Some(inbound) = self.inbound.get_mut(&area.group) {
-                set(inbound.ownerless.elsewhere.entry(from).or_default(), area.member, is);
-            }
-            return;
-        }
+        let counts = !self.moves_to(area.group, from) && !self.is_foreign(area.group, from);
         let Some(inbound) = self.inbound.get_mut(&area.group) else { return };
-        set(&mut inbound.ownerless.members, area.member, is);
-        if usize::from(area.member) < inbound.have.len() {
+        set(inbound.ownerless.said.entry(from).or_default(), area.member, is);
+        if counts && usize::from(area.member) < inbound.have.len() {
             cx.memory.ownerless(area, is);
         }
     }
 
     /// Places were made for members of a group.
     pub(super) fn note_ownerless(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        let owner = self.owner_of(group);
         let Some(inbound) = self.inbound.get(&group) else { return };
-        for &member in
-            inbound.ownerless.members.iter().filter(|member| usize::from(**member) < inbound.have.len())
-        {
+        for member in inbound.ownerless.by(owner).filter(|member| usize::from(*member) < inbound.have.len()) {
             cx.memory.ownerless(AreaId { group, member }, true);
         }
     }
 
-    /// A group is received from another host: what that has said of it counts now. It may come back to the host before without being told
-    /// anew, if that never knew that it was left.
-    pub(super) fn renew_ownerless(&mut self, cx: &mut Cx<'_>, group: GroupId, host_before: Option<HostId>) {
-        let owner = self.owner_of(group);
-        if host_before == Some(owner) {
-            return self.note_ownerless(cx, group);
-        }
-        let Some(inbound) = self.inbound.get_mut(&group) else { return };
-        let next = inbound.ownerless.elsewhere.remove(&owner).unwrap_or_default();
-        let before = std::mem::replace(&mut inbound.ownerless.members, next);
-        if let Some(host) = host_before {
-            inbound.ownerless.elsewhere.insert(host, before.clone());
-        }
-        let now = &inbound.ownerless.members;
-        for member in before.union(now).copied().filter(|member| usize::from(*member) < inbound.have.len()) {
-            cx.memory.ownerless(AreaId { group, member }, now.contains(&member));
+    /// A group is received from its owner's host, and was from that host before.
+    pub(super) fn renew_ownerless(&mut self, cx: &mut Cx<'_>, group: GroupId, before: HostId) {
+        self.note_owners(cx, group, before);
+        self.note_ownerless(cx, group);
+    }
+
+    /// The agent of a host is another one, which says anew what it has to say.
+    pub(super) fn forget_ownerless(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        let groups: Vec<GroupId> = self.inbound.keys().copied().collect();
+        for group in groups {
+            if self.owner_of(group) == host {
+                self.note_owners(cx, group, host);
+            }
+            self.inbound.get_mut(&group).expect("just listed").ownerless.said.remove(&host);
         }
     }
-}
 
-impl Ownerless {
-    /// The agent of a host is another one, which says anew what it has to say.
-    pub(super) fn forget(&mut self, host: HostId) {
-        self.elsewhere.remove(&host);
+    /// What a host has said of areas without owner counts no more.
+    fn note_owners(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId) {
+        let Some(inbound) = self.inbound.get(&group) else { return };
+        for member in inbound.ownerless.by(host).filter(|member| usize::from(*member) < inbound.have.len()) {
+            cx.memory.ownerless(AreaId { group, member }, false);
+        }
     }
 }
 
