@@ -7,12 +7,15 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::fs::File;
-use std::io::Result;
+use std::io::{Error, Result};
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// For so long, at most, the ports of a switch are waited for.
+const LONGEST_START: Duration = Duration::from_secs(20);
 
 /// The properties of a network.
 #[derive(Debug, Clone)]
@@ -85,7 +88,23 @@ impl Network {
             run(Command::new("ip").args(["-n", &switch, "-batch", "-"]), &std::mem::take(&mut ports))?;
             run(Command::new("ip").args(["-n", &namespace, "-batch", "-"]), &device)?;
         }
-        Ok(())
+        self.wait_for_ports()
+    }
+
+    /// The kernel lets packets through a port some time after both of its ends are up. Until then a question for an address is
+    /// lost, and is asked again after a second only.
+    fn wait_for_ports(&self) -> Result<()> {
+        let since = Instant::now();
+        loop {
+            let said = run(Command::new("bridge").args(["-n", &self.switch(), "link", "show"]), "")?;
+            if said.matches("state forwarding").count() == self.hosts {
+                return Ok(());
+            }
+            if since.elapsed() > LONGEST_START {
+                return Err(Error::other(format!("ports of the switch that pass nothing on: {said}")));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// The hosts, with taps that a thread joins.
