@@ -346,6 +346,61 @@ fn an_agent_is_killed_at_any_step() {
     }
 }
 
+/// The only worker of a host dies at any step of a round. Nobody comes after it: the agent says that it is out of the clocks all the
+/// same, after what the round published, as one state of the group.
+#[cfg(feature = "fault-points")]
+#[test]
+fn the_last_worker_of_a_host_is_killed_at_any_step() {
+    const NAME: &str = "the_last_worker_of_a_host_is_killed_at_any_step";
+    const NAMES: [&str; 2] = ["w", "v"];
+    if let Some((points, job)) = role() {
+        let mut worker = job.worker().unwrap();
+        let spec = |name| AreaSpec::new(name).copies(2).group("g");
+        let mut areas = NAMES.map(|name| worker.create::<u64>(spec(name), 20_000).unwrap());
+        hectare::fault::die_after(points.parse().unwrap());
+        for turn in 1.. {
+            areas.iter_mut().for_each(|area| fill(area, &worker, turn));
+            worker.tick().unwrap();
+            worker.sync().unwrap();
+        }
+        unreachable!()
+    }
+    let mut inside = 0;
+    for points in 1..40 {
+        let job = Job::builder().hosts(&[1, 1], 0).reserve(1 << 26).embedded().unwrap();
+        let _watch = watch(&job);
+        let mut agent = job.agent().unwrap();
+        // The other host is at every clock before this one.
+        agent.set_clock(1, u64::MAX).unwrap();
+        let mut child = spawn(NAME, &points.to_string(), &job);
+        let mut events = Vec::new();
+        until("its death", || child.has_ended());
+        inside += u32::from(agent.is_in_round());
+        let out = |event: &Event| matches!(event, Event::Clock { local: u64::MAX, .. });
+        until("the end of its clock", || {
+            agent.look(&mut events);
+            events.iter().any(out)
+        });
+        assert!(events.last().is_some_and(out), "{events:?}");
+        let areas: Vec<_> = NAMES.iter().filter_map(|name| agent.find(name)).collect();
+        let versions: Vec<u64> = areas
+            .iter()
+            .flat_map(|area| {
+                let of_it = |event: &Event| match event {
+                    Event::Published { area: it, version, .. } if it == area => Some(version.counter),
+                    _ => None,
+                };
+                events.iter().rev().find_map(of_it)
+            })
+            .collect();
+        assert!(versions.len() == 2 && versions[0] == versions[1], "point {points}: {versions:?}");
+        let held = agent.hold(&areas).unwrap();
+        assert!(held.iter().all(|held| value(held.bytes()) == versions[0]), "point {points}");
+        assert_eq!(job.workers().unwrap().iter().filter(|worker| worker.rank == 0).count(), 0);
+    }
+    assert!(inside > 5, "killed in {inside} rounds only");
+}
+
 #[test]
 fn notes_outlive_their_agent_and_hidden_areas_are_found_when_they_are_shown() {
     let job = Job::builder().reserve(1 << 28).min_copies(3).embedded().unwrap();

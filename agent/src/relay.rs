@@ -63,6 +63,9 @@ pub struct Relay {
     actions: Vec<Action>,
     alive: Duration,
     is_ready: bool,
+    /// This host's part of the program has ended.
+    leaves: bool,
+    /// Others have been told so.
     has_left: bool,
     is_first: bool,
     /// Since when nobody needs it.
@@ -125,6 +128,7 @@ impl Relay {
             actions: Vec::new(),
             alive,
             is_ready: false,
+            leaves: false,
             has_left: false,
             is_first: own == HostId::FIRST,
             unneeded: None,
@@ -192,10 +196,11 @@ impl Relay {
         (self.node.counters(), self.endpoint.counters())
     }
 
-    /// This host's part of the program has ended. Others are told, and it goes on sending what they lack.
-    pub fn leave(&mut self, now: Time) {
-        if !std::mem::replace(&mut self.has_left, true) {
-            self.tell(now, Event::Left);
+    /// This host's part of the program has ended. Others are told with the next [`Relay::work`], after all that was published, and
+    /// it goes on sending what they lack.
+    pub fn leave(&mut self) {
+        if !std::mem::replace(&mut self.leaves, true) {
+            self.memory.leave();
         }
     }
 
@@ -266,6 +271,10 @@ impl Relay {
         }
         self.memory.look();
         self.tell_memory(now);
+        // Not before the node knows that nobody is in the clocks: it would be done with less than others wait for.
+        if self.memory.has_left() && !std::mem::replace(&mut self.has_left, true) {
+            self.tell(now, Event::Left);
+        }
         self.memory.placer_mut().poll(now);
         self.tell_news(now);
         if !std::mem::replace(&mut self.is_ready, true) {

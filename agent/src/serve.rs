@@ -67,7 +67,7 @@ pub fn serve(
         if asked.elapsed() > ASKS {
             asked = Instant::now();
             if is_over() {
-                relay.leave(now());
+                relay.leave();
             }
         }
         if relay.is_done() {

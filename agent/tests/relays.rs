@@ -3,7 +3,6 @@ mod answers;
 mod network;
 
 use hectare_dsm::{AreaSpec, Error, Version};
-use hectare_session::Time;
 use network::{MS, World, filled};
 use std::time::Duration;
 
@@ -227,8 +226,7 @@ fn who_has_left_stays_for_those_whose_clocks_are_behind() {
         let host = &world.hosts[0];
         host.worker.attach_here::<u64>("w").unwrap().version(&host.worker).unwrap().counter
     };
-    let now = Time::from_nanos(world.now);
-    world.hosts[1].relay.as_mut().unwrap().leave(now);
+    world.hosts[1].relay.as_mut().unwrap().leave();
     world.run(500 * MS);
     let is_done = |world: &World| world.hosts[1].relay.as_ref().unwrap().is_done();
     assert_eq!((counter(&world), is_done(&world)), (1, false));
@@ -248,8 +246,7 @@ fn whoever_leaves_last_says_so_before_it_ends() {
         let is_done = |world: &World, host: usize| world.hosts[host].relay.as_ref().unwrap().is_done();
         world.run(100 * MS);
         for host in [first, last] {
-            let now = Time::from_nanos(world.now);
-            world.hosts[host].relay.as_mut().unwrap().leave(now);
+            world.hosts[host].relay.as_mut().unwrap().leave();
             if host == first {
                 world.run(100 * MS);
             }
@@ -302,9 +299,8 @@ fn who_leaves_because_the_job_has_ended_has_not_left_for_the_others() {
     world.until("the failure", |world| world.hosts[1].ended.is_some());
     assert!(world.hosts[0].failure().is_none());
     world.mute = None;
-    let now = Time::from_nanos(world.now);
     for host in &mut world.hosts {
-        host.relay.as_mut().unwrap().leave(now);
+        host.relay.as_mut().unwrap().leave();
     }
     let speak = |world: &World| {
         world.hosts[0].relay.as_ref().unwrap().peers().all(|(_, peer, _)| peer.boot.is_some())

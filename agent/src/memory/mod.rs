@@ -62,6 +62,10 @@ pub struct SegmentMemory {
     untold: BTreeSet<GroupId>,
     /// Clocks that are told after those.
     clocks: Option<(u64, u64)>,
+    /// This host's part of the program has ended.
+    leaves: bool,
+    /// Nobody is in the clocks any more, as has been told.
+    is_out: bool,
     trace: Trace,
     agent: Agent,
 }
@@ -95,6 +99,8 @@ impl SegmentMemory {
             going: BTreeMap::new(),
             untold: BTreeSet::new(),
             clocks: None,
+            leaves: false,
+            is_out: false,
             trace: Trace::default(),
             agent,
         }
@@ -162,6 +168,17 @@ impl SegmentMemory {
         self.events.pop_front()
     }
 
+    /// This host's part of the program has ended.
+    pub(crate) fn leave(&mut self) {
+        self.leaves = true;
+        self.agent.leave_job();
+    }
+
+    /// Whether it has, and the events that say so, and all before them, were there.
+    pub(crate) fn has_left(&self) -> bool {
+        self.leaves && self.is_out && self.events.is_empty()
+    }
+
     /// Looks at what changed in the memory.
     pub(crate) fn look(&mut self) {
         self.forcing.look(&self.agent);
@@ -183,6 +200,7 @@ impl SegmentMemory {
             && let Some((clock, lowest)) = self.clocks.take()
         {
             // The node adds one to it.
+            self.is_out = clock == u64::MAX;
             self.events.push_back(Event::Clocks { clock, lowest: lowest.min(u64::MAX - 1) });
         }
         self.heard = heard;

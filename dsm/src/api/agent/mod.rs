@@ -5,6 +5,7 @@
 //! looking at everything.
 pub(crate) mod bell;
 mod create;
+mod departure;
 pub(crate) mod describe;
 mod desk;
 pub(crate) mod expose;
@@ -70,6 +71,10 @@ pub struct Agent {
     known: Vec<Known>,
     /// Slots to look at again: what was found there is in the middle of a change.
     again: Vec<usize>,
+    /// This host's part of the program has ended ([`Agent::leave_job`]).
+    leaves: bool,
+    /// What dead workers left is tidied up, since nobody else of this host does it.
+    buried: bool,
     /// The bell before the last look.
     heard: u32,
     /// The word of the rounds before the last look.
@@ -89,7 +94,9 @@ impl Job {
         let heard = desk.doorbell().listen();
         let round = self.shared.segment.rounds().load();
         let untold = RefCell::default();
-        Ok(Agent { desk, untold, known: Vec::new(), again: Vec::new(), heard, round, clocks: (0, 0) })
+        let (known, again) = (Vec::new(), Vec::new());
+        let (leaves, buried) = (false, false);
+        Ok(Agent { desk, untold, known, again, leaves, buried, heard, round, clocks: (0, 0) })
     }
 }
 

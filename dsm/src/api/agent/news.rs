@@ -105,7 +105,8 @@ impl Agent {
         // Acquire, both: pairs with the release in `publish_plan`. The news that are taken below are of all that it covers.
         let acting = &segment.header().sync.acting;
         let lowest = acting.lowest_clock.load(Ordering::Acquire);
-        let local = if self.has_left() { u64::MAX } else { acting.local_clock.load(Ordering::Acquire) };
+        let is_over = self.is_over();
+        let local = if is_over { u64::MAX } else { acting.local_clock.load(Ordering::Acquire) };
         let clocks = (local, lowest);
         let used = segment.used_areas();
         let looked_everywhere = self.known.len();
@@ -137,32 +138,6 @@ impl Agent {
         let before = due.len();
         due.retain(|label| !label::may_publish(*label, lowest));
         self.desk.ask_for_round(due.len() < before);
-    }
-
-    /// Whether all workers of this host have come, and none is there any more: no round says that they are out of the clocks. Who
-    /// takes a slot for the first time has not gone, though its seat is counted before it is taken.
-    pub(super) fn is_deserted(&self) -> bool {
-        let segment = &self.desk.shared.segment;
-        segment.spans_hosts() && segment.ranks_here().all(|rank| self.is_gone_for_good(rank) == Some(true))
-    }
-
-    /// Whether all workers of this host have left, for the other hosts to be told. Nobody joins after that
-    /// ([`Error::HostLeft`](crate::Error::HostLeft)): they would not wait for him.
-    fn has_left(&self) -> bool {
-        let deserted = &self.desk.shared.segment.header().agent.deserted;
-        if !self.is_deserted() {
-            return false;
-        }
-        if deserted.load(Ordering::Relaxed) == 0 {
-            // SeqCst: before the second look at the seats; pairs with `check_host`. Whoever joins sees this, or is seen.
-            deserted.store(1, Ordering::SeqCst);
-            if !self.is_deserted() {
-                // SeqCst: as above. Who was sent away meanwhile may come again.
-                deserted.store(0, Ordering::SeqCst);
-                return false;
-            }
-        }
-        true
     }
 
     fn look_at(&mut self, index: usize, events: &mut Vec<Event>) {
@@ -237,35 +212,5 @@ impl Agent {
                 Some(element) => Event::TakenFor { name: listed.name, element },
             }));
         }
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::Job;
-    use crate::protocol::round::slot_state;
-
-    /// A worker that takes its slot for the first time is counted before it is there, and may stand still in between.
-    #[test]
-    fn a_host_whose_first_worker_is_about_to_come_has_not_left() {
-        let job = Job::builder().hosts(&[1, 1], 0).embedded().unwrap();
-        let mut agent = job.agent().unwrap();
-        let shared = agent.desk.shared.clone();
-        let (seat, life) = (&shared.segment.all_seats()[0], &shared.segment.workers()[0].life);
-        assert!(life.try_lock().is_some());
-        seat.incarnation.store(1, Ordering::Relaxed);
-        let mut events = Vec::new();
-        agent.look(&mut events);
-        let has_left = |event: &Event| matches!(event, Event::Clock { local: u64::MAX, .. });
-        assert!(!events.iter().any(has_left), "{events:?}");
-        seat.set_state(slot_state::JOINING);
-        agent.look(&mut events);
-        assert!(!events.iter().any(has_left), "{events:?}");
-        seat.set_state(slot_state::FREE);
-        life.unlock();
-        // Now it has been there and has gone.
-        agent.look(&mut events);
-        assert!(events.iter().any(has_left), "{events:?}");
     }
 }

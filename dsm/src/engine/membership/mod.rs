@@ -135,7 +135,7 @@ fn try_slot(shared: &Shared, rank: Rank) -> bool {
 
 /// Whether the other hosts still wait for workers of this one; else the slot is given back.
 fn check_host(shared: &Shared, rank: Rank) -> Result<()> {
-    // SeqCst: after the seat was taken; pairs with `Agent::has_left`.
+    // SeqCst: after the seat was taken; pairs with `Agent::have_all_left`.
     if shared.segment.header().agent.deserted.load(Ordering::SeqCst) == 0 {
         return Ok(());
     }
@@ -169,6 +169,14 @@ fn reap(membership: &Membership<'_>, wanted: Option<Rank>) {
         runtime.rounds().bury(&dead, shared.reaper_rank(), &runtime, orphan, std::thread::yield_now);
     }
     shared.recount();
+}
+
+/// Ends the round in whose middle the workers of this host died, if they did, and frees their slots; false if somebody else
+/// frees slots: then there may be more to do.
+pub(crate) fn bury_the_dead(shared: &Shared) -> bool {
+    let Some(membership) = Membership::try_lock(shared) else { return false };
+    reap(&membership, None);
+    true
 }
 
 /// Makes claimable what worker `rank` held, or was given.
