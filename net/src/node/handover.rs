@@ -240,8 +240,14 @@ impl Node {
 
     /// Subscribes to a group at its next owner's host; later, if something is committed and not published.
     fn move_to(&mut self, cx: &mut Cx<'_>, group: GroupId, owner: Owner) {
+        let question = self.next_question();
         let inbound = self.inbound.get_mut(&group).expect("it is received");
-        inbound.moving = inbound.moving.filter(|moving| moving.epoch > owner.epoch).or(Some(owner));
+        if inbound.moving.is_none_or(|moving| moving.epoch <= owner.epoch) {
+            if inbound.moving.is_none_or(|moving| moving.host != owner.host) {
+                inbound.requests.ask_another(question);
+            }
+            inbound.moving = Some(owner);
+        }
         self.go_ahead(cx, group);
     }
 
