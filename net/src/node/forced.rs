@@ -16,6 +16,15 @@ pub(super) struct Forcing {
 }
 
 impl Forcing {
+    /// That of a group that has come back while the memory had still to answer: nobody is answered by that.
+    pub(super) fn under_way() -> Forcing {
+        Forcing { now: Some(BTreeMap::new()), next: BTreeMap::new() }
+    }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        self.now.is_some()
+    }
+
     /// A host asks; whether a publication is to be asked for.
     pub(super) fn ask(&mut self, host: HostId, forced: u32) -> bool {
         match &self.now {
@@ -159,7 +168,7 @@ impl Node {
 
     /// A round of this host has published what was asked for.
     pub(super) fn forced(&mut self, cx: &mut Cx<'_>, group: GroupId, postponed: bool) {
-        let Some(outbound) = self.outbound.get_mut(&group) else { return };
+        let Some(outbound) = self.outbound.get_mut(&group) else { return self.handovers.is_paid(group) };
         let mut answers = Vec::new();
         for (host, forced) in outbound.forcing.answer() {
             let lowest = self.peers.get(&host).and_then(|peer| peer.lowest);

@@ -349,7 +349,11 @@ impl Node {
         let mut known = Vec::new();
         for (key, serial) in sent.registers {
             peer.outbox.acked(key, serial);
-            known.extend(peer.outbox.is_known(key).then_some(key));
+            let is_known = match key {
+                Key::Subscription(_) => peer.outbox.is_heard(key),
+                _ => peer.outbox.is_known(key),
+            };
+            known.extend(is_known.then_some(key));
         }
         for key in known {
             match key {
