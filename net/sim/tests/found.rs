@@ -119,6 +119,16 @@ fn a_subscription_of_which_the_newest_is_never_known() {
     assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
 }
 
+/// What the owner's host had heard of a subscription before the group came from there counted when the group went back: it was offered
+/// there before that host knew who subscribes.
+#[test]
+fn a_subscription_that_was_heard_before_the_group_came() {
+    for seed in [829, 2249, 7470] {
+        let outcome = run(Options::of(seed));
+        assert!(outcome.broken.is_empty(), "seed {seed}: {:?}", outcome.broken);
+    }
+}
+
 /// A group was left and came back while the memory had still to publish what was asked for before: it was asked a second time.
 #[test]
 fn a_group_that_comes_back_before_it_is_published() {

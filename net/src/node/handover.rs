@@ -381,6 +381,12 @@ impl Node {
         self.handovers.owners.insert(group, Owner { host: self.config.host, epoch });
         let inbound = self.inbound.remove(&group).expect("just seen");
         self.under_way.retain(|_, other| *other != group);
+        // Its last owner's host knows of the subscription, and forgets it as it has left.
+        for host in self.peers.hosts() {
+            if let Some(peer) = self.peers.get_mut(&host) {
+                peer.outbox.begin_anew(Key::Subscription(group));
+            }
+        }
         self.unsubscribe_from(group, &inbound, None);
         let members = inbound.told.into_iter().map(Option::flatten).collect::<Vec<_>>();
         let count = members.len() as u16;

@@ -52,6 +52,13 @@ impl Outbox {
         self.entries.get(&key).is_some_and(|entry| entry.heard)
     }
 
+    /// What is said of a register from now on is said anew: that an earlier value was heard counts no more.
+    pub(super) fn begin_anew(&mut self, key: Key) {
+        if let Some(entry) = self.entries.get_mut(&key) {
+            (entry.since, entry.heard) = (self.last + 1, false);
+        }
+    }
+
     pub(super) fn has_due(&self) -> bool {
         !self.due.is_empty()
     }
