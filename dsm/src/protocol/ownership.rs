@@ -448,6 +448,22 @@ fn change(word: &AtomicU64, may: impl Fn(OwnershipWord) -> bool, next: Ownership
     None
 }
 
+/// Whether nobody gives an area any more to `me`, who found its word to be `seen` and waited: its holder is gone, or it was dropped,
+/// here or on another host. `is_gone` tells of workers.
+pub(crate) fn is_given_up(
+    word: &AtomicU64,
+    seen: OwnershipWord,
+    me: u32,
+    is_gone: impl FnOnce(u32) -> bool,
+) -> bool {
+    let gone = match seen.holder() {
+        None => !seen.is_remote() || seen.is_dropped_elsewhere(),
+        Some(holder) => holder != me && is_gone(holder),
+    };
+    // The word may have moved on since: a giver may have given and left, or there may be an owner again.
+    gone && load(word).awake() == seen.awake()
+}
+
 /// Sets the sleep mark if the word is still `seen`.
 pub(crate) fn mark_sleeper(word: &AtomicU64, seen: OwnershipWord) -> bool {
     // Relaxed: it orders nothing, and the release sequence of the giver goes on.

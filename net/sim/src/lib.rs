@@ -13,7 +13,7 @@ mod random;
 mod world;
 
 pub use judge::{Broken, Promise};
-pub use options::{MS, Mode, Options};
+pub use options::{MS, Mode, Options, Overrides};
 pub use world::{Outcome, World};
 
 /// Runs a seed.
@@ -26,12 +26,6 @@ pub fn run(options: Options) -> Outcome {
 #[must_use]
 pub fn replay(options: &Options) -> String {
     let mutant = options.mutant.map_or(String::new(), |mutant| format!(" --mutant {mutant:?}"));
-    let seeded = Options::of(options.seed);
-    let other = |name: &str, value: u64, seeded: u64| match value == seeded {
-        true => String::new(),
-        false => format!(" --{name} {value}"),
-    };
-    let hosts = other("hosts", options.hosts.into(), seeded.hosts.into());
-    let attach = other("attach", options.attach, seeded.attach);
-    format!("cargo run --release -p hectare-sim -- --seed {}{hosts}{attach}{mutant}", options.seed)
+    let overrides = options::Overrides::of(options);
+    format!("cargo run --release -p hectare-sim -- --seed {}{overrides}{mutant}", options.seed)
 }

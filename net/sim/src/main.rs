@@ -1,7 +1,7 @@
 //! Runs seeds, and says which broke a promise.
 use clap::Parser;
 use hectare_net::Mutant;
-use hectare_sim::{Options, replay, run};
+use hectare_sim::{Options, Overrides, replay, run};
 
 /// Hosts of a job on virtual time, with faults and a judge.
 #[derive(Debug, Parser)]
@@ -15,24 +15,8 @@ struct Arguments {
     /// This seed alone, with what it consists of.
     #[arg(long)]
     seed: Option<u64>,
-    /// So many hosts, whatever the seed says.
-    #[arg(long)]
-    hosts: Option<u16>,
-    /// Of a thousand pairs of a host and a group of another, so many subscribe, whatever the seed says.
-    #[arg(long)]
-    attach: Option<u64>,
-    /// Of a thousand groups of one area, so many are sent on demand, whatever the seed says.
-    #[arg(long)]
-    on_demand: Option<u64>,
-    /// So many starts of agents anew, whatever the seed says.
-    #[arg(long)]
-    crashes: Option<u64>,
-    /// So many hand-overs of each host, whatever the seed says.
-    #[arg(long)]
-    handovers: Option<u64>,
-    /// So many areas of each host that are dropped or claimed, whatever the seed says.
-    #[arg(long)]
-    drops: Option<u64>,
+    #[command(flatten)]
+    overrides: Overrides,
     /// An error in the node, by name.
     #[arg(long)]
     mutant: Option<String>,
@@ -63,12 +47,7 @@ fn main() -> anyhow::Result<()> {
         let mut options = Options::of(seed);
         options.mutant = mutant;
         options.verbose = arguments.verbose;
-        options.hosts = arguments.hosts.unwrap_or(options.hosts);
-        options.attach = arguments.attach.unwrap_or(options.attach);
-        options.on_demand = arguments.on_demand.unwrap_or(options.on_demand);
-        options.crashes = arguments.crashes.unwrap_or(options.crashes);
-        options.handovers = arguments.handovers.unwrap_or(options.handovers);
-        options.drops = arguments.drops.unwrap_or(options.drops);
+        arguments.overrides.apply(&mut options);
         if arguments.seed.is_some() {
             println!("{options:#?}");
         }

@@ -93,6 +93,42 @@ pub struct Options {
     pub verbose: bool,
 }
 
+macro_rules! overrides {
+    ($($name:ident: $type:ty),* $(,)?) => {
+        /// Settings that are not the seed's.
+        #[derive(Debug, Default, clap::Args)]
+        pub struct Overrides {
+            $(#[arg(long, help = concat!("`", stringify!($name), "` of options.rs, whatever the seed says"))]
+            $name: Option<$type>,)*
+        }
+
+        impl Overrides {
+            /// Puts them in place of the seed's.
+            pub fn apply(&self, options: &mut Options) {
+                $(options.$name = self.$name.unwrap_or(options.$name);)*
+            }
+
+            /// The arguments for those settings that are not the seed's.
+            pub(crate) fn of(options: &Options) -> String {
+                let seeded = Options::of(options.seed);
+                let mut text = String::new();
+                $(if options.$name != seeded.$name {
+                    text += &format!(" --{} {}", stringify!($name).replace('_', "-"), options.$name);
+                })*
+                text
+            }
+        }
+    };
+}
+
+overrides! {
+    hosts: u16, iterations: u64, groups: u64, members: u64, lines: u64, copies: usize, attach: u64, interval_us: u64,
+    loss: u64, corrupt: u64, duplicate: u64, false_loss: u64, delay_ns: u64, jitter_ns: u64, window: usize,
+    max_payload: usize, rate: u64, faults_until: u64, partitions: u64, pauses: u64, crashes: u64, renewals: u64,
+    handovers: u64, short: u64, requests: u64, on_demand: u64, placing: bool, breaks: u64, drops: u64, place_most: u64,
+    impostor: bool, death: bool,
+}
+
 impl Options {
     /// Whether nothing has agents begin anew, or sessions, or questions answered in vain: then nothing is sent to who has not asked.
     #[must_use]

@@ -7,6 +7,17 @@ fn keeps_its_promises(seed: u64) {
     assert!(outcome.broken.is_empty(), "seed {seed}: {:?}", outcome.broken);
 }
 
+/// Many hand-overs of what is sent on demand, many agents that end.
+fn keeps_its_promises_with(handovers: u64, crashes: u64, with: fn(Options) -> Options, seed: u64) {
+    let options = with(Options { handovers, crashes, on_demand: 1000, ..Options::of(seed) });
+    let outcome = run(options);
+    assert!(outcome.broken.is_empty(), "seed {seed}: {:?}", outcome.broken);
+}
+
+fn attached_by_all(options: Options) -> Options {
+    Options { attach: 1000, ..options }
+}
+
 /// A question to the next owner's host, which was the last owner's, too: the answer named a round of it, and the subscriber forgot
 /// which of its rounds it had.
 #[test]
@@ -75,6 +86,73 @@ fn a_group_that_had_moved_before_there_were_copies() {
 #[test]
 fn an_area_without_owner_that_comes_back() {
     let outcome = run(Options::of(12497));
+    assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
+}
+
+/// The owner of a group was passed over by who went on, and what it had said of the owner counted for the next host.
+#[test]
+fn an_area_without_owner_of_a_host_that_was_passed_over() {
+    keeps_its_promises_with(60, 12, |options| Options { drops: 20, ..options }, 702_185);
+}
+
+/// The next agent of a host that was passed over was told that a subscription was over of which it had never heard. It counted that, and
+/// so as many groups as were received from there, of which it did not know one: its clock counted without what it covers.
+#[test]
+fn the_end_of_a_subscription_that_was_not_told() {
+    keeps_its_promises_with(100, 25, attached_by_all, 801_636);
+}
+
+/// A group came back to its former owner's host, which had answered the question that was open, by an answer that was dropped on the
+/// way: it took the question for answered.
+#[test]
+fn a_question_that_comes_back_to_who_has_answered_it() {
+    keeps_its_promises_with(100, 25, attached_by_all, 801_975);
+}
+
+/// A subscription that asks all the time is said anew before it is acknowledged: what was left was never offered to the next owner's
+/// host, which waited for the newest to be known.
+#[test]
+fn a_subscription_of_which_the_newest_is_never_known() {
+    let options =
+        Options { requests: 900, handovers: 100, on_demand: 1000, members: 1, ..Options::of(2_000_104) };
+    let outcome = run(attached_by_all(options));
+    assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
+}
+
+/// What the owner's host had heard of a subscription before the group came from there counted when the group went back: it was offered
+/// there before that host knew who subscribes.
+#[test]
+fn a_subscription_that_was_heard_before_the_group_came() {
+    for seed in [829, 2249, 7470] {
+        let outcome = run(Options::of(seed));
+        assert!(outcome.broken.is_empty(), "seed {seed}: {:?}", outcome.broken);
+    }
+}
+
+/// A group was left and came back while the memory had still to publish what was asked for before: it was asked a second time.
+#[test]
+fn a_group_that_comes_back_before_it_is_published() {
+    for seed in [2_000_087, 2_000_202, 2_000_209] {
+        let options = Options { requests: 500, handovers: 60, crashes: 12, ..Options::of(seed) };
+        let outcome = run(attached_by_all(options));
+        assert!(outcome.broken.is_empty(), "seed {seed}: {:?}", outcome.broken);
+    }
+}
+
+/// Two directories let different hosts have a name. The judge waited for the first to hear of the second by a conflict, and that one
+/// had heard by being refused itself.
+#[test]
+fn a_clash_that_two_directories_decided() {
+    let options = Options {
+        groups: 6,
+        members: 4,
+        lines: 10,
+        copies: 4,
+        crashes: 25,
+        requests: 100,
+        ..Options::of(2_000_225)
+    };
+    let outcome = run(options);
     assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
 }
 

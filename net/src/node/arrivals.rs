@@ -226,9 +226,12 @@ impl Node {
         }
     }
 
-    /// Tells all hosts that were told of a subscription that it is over, but the one at which it goes on.
+    /// Tells all hosts that were told of a subscription that it is over, but the one at which it goes on. The present agent of one that
+    /// was passed over may not have been told: it is not to count what is not counted here (`Clocks`).
     pub(super) fn unsubscribe_from(&mut self, group: GroupId, inbound: &Inbound, but: Option<HostId>) {
-        for host in inbound.asked.iter().copied().filter(|host| Some(*host) != but) {
+        let is_stated = |host: &HostId| self.peers.get(host).is_some_and(|it| it.stated.contains(&group));
+        let told: Vec<HostId> = inbound.asked.iter().copied().filter(is_stated).collect();
+        for host in told.into_iter().filter(|host| Some(*host) != but) {
             let said = Subscription { stage: Stage::Off, have: Vec::new(), ..inbound.said() };
             self.tell(host, Register::Subscription(group, said));
             self.clocks.recount(host);

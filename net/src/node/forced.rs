@@ -16,6 +16,15 @@ pub(super) struct Forcing {
 }
 
 impl Forcing {
+    /// That of a group that has come back while the memory had still to answer: nobody is answered by that.
+    pub(super) fn under_way() -> Forcing {
+        Forcing { now: Some(BTreeMap::new()), next: BTreeMap::new() }
+    }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        self.now.is_some()
+    }
+
     /// A host asks; whether a publication is to be asked for.
     pub(super) fn ask(&mut self, host: HostId, forced: u32) -> bool {
         match &self.now {
@@ -56,13 +65,23 @@ impl Forcing {
 /// Requests of this host's workers to a group of another host.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
+    /// The number under which the owner's host was asked last.
     last: u32,
-    /// When those were made that are not answered.
-    open: VecDeque<(u32, u64)>,
+    /// Those that are not answered.
+    open: VecDeque<Open>,
     /// The answer, for when the round that it names is published here.
     answer: Option<Forced>,
     /// That of the next owner's host, by the rounds of which it counts.
     next: Option<Forced>,
+}
+
+#[derive(Debug)]
+struct Open {
+    /// The number that the memory gave it.
+    request: u32,
+    /// The number under which the owner's host is asked.
+    question: u32,
+    made_ns: u64,
 }
 
 impl Requests {
@@ -72,7 +91,21 @@ impl Requests {
 
     /// The last one if it is not answered, else 0.
     pub(super) fn last_open(&self) -> u32 {
-        self.open.back().map_or(0, |(request, _)| *request)
+        self.open.back().map_or(0, |open| open.question)
+    }
+
+    fn ask(&mut self, request: u32, question: u32, made_ns: u64) {
+        self.last = question;
+        self.open.push_back(Open { request, question, made_ns });
+    }
+
+    /// Another host is to be asked from now on. It may have been asked before, and have answered: so all that is open gets another number.
+    pub(super) fn ask_another(&mut self, question: u32) {
+        self.next = None;
+        self.open.iter_mut().for_each(|open| open.question = question);
+        if !self.open.is_empty() {
+            self.last = question;
+        }
     }
 
     /// The owner is on another host from now on.
@@ -82,24 +115,28 @@ impl Requests {
 
     /// Takes all that are not answered: the last of them, if there are some.
     pub(super) fn take_all(&mut self) -> Option<u32> {
-        let last = self.open.back().map(|(request, _)| *request);
-        self.open.clear();
-        last
+        self.open.drain(..).next_back().map(|open| open.request)
     }
 
-    /// Takes what an answer answers; when the last of them was made.
-    fn answer(&mut self, forced: u32) -> Option<u64> {
-        let count = self.open.partition_point(|(request, _)| *request <= forced);
-        self.open.drain(..count).next_back().map(|(_, at_ns)| at_ns)
+    /// Takes what an answer answers: the last of them, and when that was made.
+    fn answer(&mut self, question: u32) -> Option<(u32, u64)> {
+        let count = self.open.partition_point(|open| open.question <= question);
+        self.open.drain(..count).next_back().map(|open| (open.request, open.made_ns))
     }
 }
 
 impl Node {
+    /// The number of the next question to another host, which is that of no other.
+    pub(super) fn next_question(&mut self) -> u32 {
+        self.last_question += 1;
+        self.last_question
+    }
+
     /// A worker of this host wants what a group of another is now.
     pub(super) fn force(&mut self, cx: &mut Cx<'_>, group: GroupId, request: u32) {
+        let question = self.next_question();
         let Some(inbound) = self.inbound.get_mut(&group) else { return };
-        inbound.requests.last = request;
-        inbound.requests.open.push_back((request, cx.now));
+        inbound.requests.ask(request, question, cx.now);
         self.restate_subscription(group);
     }
 
@@ -123,15 +160,15 @@ impl Node {
         inbound.requests.answer = None;
         // What has arrived and is not published here is not what readers see by rounds.
         let is_published = answer.round <= inbound.round;
-        if let Some(asked_ns) = inbound.requests.answer(answer.forced) {
+        if let Some((request, asked_ns)) = inbound.requests.answer(answer.forced) {
             let is_all = answer.is_newest && !answer.postponed && (is_published || early);
-            cx.memory.answer(group, answer.forced, is_all.then_some(asked_ns), answer.postponed);
+            cx.memory.answer(group, request, is_all.then_some(asked_ns), answer.postponed);
         }
     }
 
     /// A round of this host has published what was asked for.
     pub(super) fn forced(&mut self, cx: &mut Cx<'_>, group: GroupId, postponed: bool) {
-        let Some(outbound) = self.outbound.get_mut(&group) else { return };
+        let Some(outbound) = self.outbound.get_mut(&group) else { return self.handovers.is_paid(group) };
         let mut answers = Vec::new();
         for (host, forced) in outbound.forcing.answer() {
             let lowest = self.peers.get(&host).and_then(|peer| peer.lowest);

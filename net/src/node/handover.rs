@@ -5,6 +5,7 @@
 //! group, for good, and says so to that host until it answers. So there is no time at which two hosts write, and whoever has
 //! copies is known to the new owner's host before that publishes anything.
 use super::arrivals::Phase;
+use super::forced::Forcing;
 use super::outbound::Outbound;
 use super::{AGAIN_NS, Cx, Mutant, Node};
 use crate::types::{AreaId, GroupId, HostId};
@@ -26,6 +27,8 @@ pub(super) struct Handovers {
     offered: BTreeMap<GroupId, (HostId, Handover)>,
     /// Subscriptions to groups whose owners are not here yet.
     early: BTreeMap<(GroupId, HostId), Subscription>,
+    /// Groups that were left while the memory was asked to publish them: it says so still, and is asked anew after that.
+    owed: BTreeSet<GroupId>,
 }
 
 impl Handovers {
@@ -62,6 +65,11 @@ impl Handovers {
     /// A group of this host is deleted.
     pub(super) fn forget(&mut self, group: GroupId) {
         self.leaving.remove(&group);
+    }
+
+    /// The memory says that it has published, for who asked before a group was left.
+    pub(super) fn is_paid(&mut self, group: GroupId) {
+        self.owed.remove(&group);
     }
 
     /// A host subscribes no more to a group that may not be here yet, or its agent is another one.
@@ -184,6 +192,9 @@ impl Node {
             self.handovers.early.insert((group, host), said);
         }
         let outbound = self.outbound.remove(&group).expect("just seen");
+        if outbound.forcing.is_under_way() {
+            self.handovers.owed.insert(group);
+        }
         let mut inbound = self.new_inbound(0);
         inbound.told = outbound.members.into_iter().map(Some).collect();
         inbound.have = versions.into_iter().map(Some).collect();
@@ -205,7 +216,7 @@ impl Node {
         let Some(&(_, handover)) = self.handovers.left.get(&group).filter(|(host, _)| *host == to) else {
             return;
         };
-        let is_known = self.peers.get(&to).is_some_and(|peer| peer.outbox.is_known(Key::Subscription(group)));
+        let is_known = self.peers.get(&to).is_some_and(|peer| peer.outbox.is_heard(Key::Subscription(group)));
         // Of one that was deleted, nothing is to be covered.
         if is_known || !self.inbound.contains_key(&group) {
             self.tell(to, Register::Handover(group, Some(handover)));
@@ -240,8 +251,14 @@ impl Node {
 
     /// Subscribes to a group at its next owner's host; later, if something is committed and not published.
     fn move_to(&mut self, cx: &mut Cx<'_>, group: GroupId, owner: Owner) {
+        let question = self.next_question();
         let inbound = self.inbound.get_mut(&group).expect("it is received");
-        inbound.moving = inbound.moving.filter(|moving| moving.epoch > owner.epoch).or(Some(owner));
+        if inbound.moving.is_none_or(|moving| moving.epoch <= owner.epoch) {
+            if inbound.moving.is_none_or(|moving| moving.host != owner.host) {
+                inbound.requests.ask_another(question);
+            }
+            inbound.moving = Some(owner);
+        }
         self.go_ahead(cx, group);
     }
 
@@ -260,7 +277,7 @@ impl Node {
         }
         self.tell(owner.host, Register::Subscription(group, said));
         self.inbound.get_mut(&group).expect("just seen").asked.insert(owner.host);
-        if self.peers.get(&owner.host).is_some_and(|peer| peer.outbox.is_known(Key::Subscription(group))) {
+        if self.peers.get(&owner.host).is_some_and(|peer| peer.outbox.is_heard(Key::Subscription(group))) {
             self.go_over(cx, owner.host, group);
         }
     }
@@ -364,10 +381,18 @@ impl Node {
         self.handovers.owners.insert(group, Owner { host: self.config.host, epoch });
         let inbound = self.inbound.remove(&group).expect("just seen");
         self.under_way.retain(|_, other| *other != group);
+        // Its last owner's host knows of the subscription, and forgets it as it has left.
+        for host in self.peers.hosts() {
+            if let Some(peer) = self.peers.get_mut(&host) {
+                peer.outbox.begin_anew(Key::Subscription(group));
+            }
+        }
         self.unsubscribe_from(group, &inbound, None);
         let members = inbound.told.into_iter().map(Option::flatten).collect::<Vec<_>>();
         let count = members.len() as u16;
-        self.outbound.insert(group, Outbound { members, ..Outbound::default() });
+        let forcing =
+            if self.handovers.owed.remove(&group) { Forcing::under_way() } else { Forcing::default() };
+        self.outbound.insert(group, Outbound { members, forcing, ..Outbound::default() });
         for member in 0..count {
             let area = AreaId { group, member };
             self.answer_lookups(cx, area, Ok(area));

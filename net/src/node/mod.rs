@@ -51,6 +51,7 @@ pub struct Node {
     pins: BTreeMap<PinId, u32>,
     last_cut: u64,
     last_state: u64,
+    last_question: u32,
     /// Groups of which trains may depart.
     stirred: BTreeSet<GroupId>,
     /// When to look at a group again.
@@ -97,6 +98,7 @@ impl Node {
             pins: BTreeMap::new(),
             last_cut: 0,
             last_state: 0,
+            last_question: 0,
             stirred: BTreeSet::new(),
             alarms: BTreeSet::new(),
             clocks: Clocks::default(),
@@ -347,7 +349,11 @@ impl Node {
         let mut known = Vec::new();
         for (key, serial) in sent.registers {
             peer.outbox.acked(key, serial);
-            known.extend(peer.outbox.is_known(key).then_some(key));
+            let is_known = match key {
+                Key::Subscription(_) => peer.outbox.is_heard(key),
+                _ => peer.outbox.is_known(key),
+            };
+            known.extend(is_known.then_some(key));
         }
         for key in known {
             match key {

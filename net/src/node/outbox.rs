@@ -7,6 +7,9 @@ struct Entry {
     register: Register,
     serial: u64,
     known: bool,
+    /// The first value since the register was made or ended, and whether that or one after it was acknowledged.
+    since: u64,
+    heard: bool,
 }
 
 /// This host's registers for a peer.
@@ -24,6 +27,8 @@ impl Outbox {
     /// Gives a register a value; its serial.
     pub(super) fn put(&mut self, register: Register) -> u64 {
         let key = register.key();
+        let before = self.entries.get(&key).filter(|entry| !is_over(&entry.register) && !is_over(&register));
+        let (since, heard) = before.map_or((self.last + 1, false), |entry| (entry.since, entry.heard));
         if let Some(entry) = self.entries.get(&key) {
             if entry.register == register {
                 return entry.serial;
@@ -32,7 +37,7 @@ impl Outbox {
         }
         self.urgent = self.is_urgent() || !may_coalesce(&register);
         self.last += 1;
-        self.entries.insert(key, Entry { register, serial: self.last, known: false });
+        self.entries.insert(key, Entry { register, serial: self.last, known: false, since, heard });
         self.due.insert((self.last, key));
         self.last
     }
@@ -40,6 +45,18 @@ impl Outbox {
     /// Whether the newest value of a register was acknowledged.
     pub(super) fn is_known(&self, key: Key) -> bool {
         self.entries.get(&key).is_some_and(|entry| entry.known)
+    }
+
+    /// Whether some value of a register was acknowledged since it has one. The newest may never be, where it changes all the time.
+    pub(super) fn is_heard(&self, key: Key) -> bool {
+        self.entries.get(&key).is_some_and(|entry| entry.heard)
+    }
+
+    /// What is said of a register from now on is said anew: that an earlier value was heard counts no more.
+    pub(super) fn begin_anew(&mut self, key: Key) {
+        if let Some(entry) = self.entries.get_mut(&key) {
+            (entry.since, entry.heard) = (self.last + 1, false);
+        }
     }
 
     pub(super) fn has_due(&self) -> bool {
@@ -65,9 +82,9 @@ impl Outbox {
 
     pub(super) fn acked(&mut self, key: Key, serial: u64) {
         self.due.remove(&(serial, key));
-        if let Some(entry) = self.entries.get_mut(&key)
-            && entry.serial == serial
-        {
+        let Some(entry) = self.entries.get_mut(&key) else { return };
+        entry.heard |= serial >= entry.since;
+        if entry.serial == serial {
             entry.known = true;
             if is_over(&entry.register) {
                 self.entries.remove(&key);
@@ -86,7 +103,7 @@ impl Outbox {
     pub(super) fn restate(&mut self) {
         self.entries.retain(|_, entry| !is_over(&entry.register));
         self.due = self.entries.iter().map(|(key, entry)| (entry.serial, *key)).collect();
-        self.entries.values_mut().for_each(|entry| entry.known = false);
+        self.entries.values_mut().for_each(|entry| (entry.known, entry.heard) = (false, false));
         self.urgent = true;
     }
 

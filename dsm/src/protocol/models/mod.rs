@@ -23,6 +23,7 @@ mod lending;
 mod lookups;
 mod observers;
 mod opening;
+mod ownerless;
 mod passing;
 mod presence;
 mod records;

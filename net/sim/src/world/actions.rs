@@ -32,6 +32,10 @@ impl World {
                 // It is still there: each uses its own, and a new agent says it again.
                 let own = this.memory.own.get(&area.group);
                 let serial = area.group.0 & 0xffff_ffff;
+                if let NameError::Taken { by } | NameError::Group { by } = error {
+                    // It hears of the clash by that, whichever of the two directories before this one let have the name.
+                    self.judge.borrow_mut().heard(area, by);
+                }
                 match error {
                     NameError::Taken { by } if serial == CLASHING => {
                         let holder = AreaId { group: GroupId::new(by, CLASHING), member: 0 };

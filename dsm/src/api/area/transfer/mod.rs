@@ -125,15 +125,9 @@ impl<T: Element> Area<T> {
     }
 
     fn check_giver(&self, worker: &Worker, seen: OwnershipWord) -> Result<()> {
-        let gone = match seen.holder() {
-            None => !seen.is_remote() || seen.is_dropped_elsewhere(),
-            Some(holder) => holder != worker.rank() && worker.shared().is_gone(holder),
-        };
-        // The word may have moved on since: a giver may have given and left.
-        if gone
-            && ownership::load(&self.core.slot().own.ownership).0 & !ownership::SLEEP
-                == seen.0 & !ownership::SLEEP
-        {
+        let word = &self.core.slot().own.ownership;
+        let is_gone = |holder| worker.shared().is_gone(holder);
+        if ownership::is_given_up(word, seen, worker.rank(), is_gone) {
             let segment = &worker.shared().segment;
             let host = segment.owner_host(seen).filter(|_| seen.is_remote());
             let host = host.map(|host| segment.host_text(Some(host)));
