@@ -1,5 +1,6 @@
 //! Programs of the loop layer, unchanged, on three hosts: the same passes as on threads of one, to the last bit.
 mod program;
+mod saves;
 
 use crate::common::cluster::{Cluster, Running};
 use crate::common::example;
@@ -129,6 +130,8 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
             let read = w.text_file::<f32, 2>(&own, whitespace);
             println!("refused: {}", read.unwrap_err());
         }
+        "saves" => saves::save(w, file)?,
+        "opens" => saves::print(w, file)?,
         "rebalances" => {
             println!("refused: {}", w.rebalance(Rebalance::by_time()).unwrap_err());
             w.rebalance(Rebalance::never())?;

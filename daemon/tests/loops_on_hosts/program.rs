@@ -206,7 +206,7 @@ fn by_buffering(w: &mut Context<'_>) -> Result<Vec<u64>> {
     learn!(w, buffer, buffered)
 }
 
-/// An array and entries, through a file that worker 0 writes.
+/// An array and entries, through a file of each host.
 fn checkpoint(w: &mut Context<'_>, file: &Path) -> Result<Vec<u32>> {
     let a = w.uniform([SIDE, 3], 0.0..1.0f32, 9)?;
     let entries = w.entries([50, 50], 80, |k| ([k % 50, k * 3 % 50], k as f32))?;

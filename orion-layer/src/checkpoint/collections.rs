@@ -90,7 +90,8 @@ impl Checkpoint {
         rule: M,
     ) -> Result<DistMap<K, V, M>> {
         let site = Site::here();
-        let mine = self.share::<(K, V)>(context, ("map", name), &type_name::<(K, V)>(), &self.contents.maps);
+        let maps = &self.contents.maps;
+        let mine = self.share::<(K, V)>(context, site, ("map", name), &type_name::<(K, V)>(), maps);
         let map = DistMap::restore(context, site, (name, rule), mine)?;
         match self.is_whole(("map", name), &self.contents.maps, map.len()) {
             Ok(()) => Ok(map),
@@ -106,8 +107,8 @@ impl Checkpoint {
     #[track_caller]
     pub fn vector<T: Value>(&self, context: &mut Context<'_>, name: &str) -> Result<DistVec<T>> {
         let site = Site::here();
-        let mine =
-            self.share::<(u64, T)>(context, ("vector", name), &type_name::<T>(), &self.contents.vectors);
+        let vectors = &self.contents.vectors;
+        let mine = self.share::<(u64, T)>(context, site, ("vector", name), &type_name::<T>(), vectors);
         let vector = DistVec::restore(context, site, name, mine)?;
         match self.is_whole(("vector", name), &self.contents.vectors, vector.len()) {
             Ok(()) => Ok(vector),
@@ -115,10 +116,11 @@ impl Checkpoint {
         }
     }
 
-    /// The items of this worker's share of the blocks.
+    /// The items of this worker's share of the blocks. Collective, unless every worker has every file; without what all know.
     fn share<I: DeserializeOwned>(
         &self,
-        context: &Context<'_>,
+        context: &mut Context<'_>,
+        site: Site,
         (kind, name): (&str, &str),
         asked: &str,
         lists: &BTreeMap<String, StoredList>,
@@ -130,7 +132,9 @@ impl Checkpoint {
         }
         let (me, all) = (context.rank() as usize, context.size());
         let share = stored.blocks.len() * me / all..stored.blocks.len() * (me + 1) / all;
-        let read = || self.read_blocks((kind, name), &stored.blocks[share]);
+        let blocks = &stored.blocks[share];
+        let bytes = self.block_bytes(context, site, (kind, name), blocks)?;
+        let read = || self.read_blocks((kind, name), blocks, &bytes);
         caught((name, context.rank()), read, || "an entry".into())
     }
 

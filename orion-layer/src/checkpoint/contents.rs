@@ -1,17 +1,22 @@
 //! The table of contents of a checkpoint.
+use super::files::{Files, Span};
 use crate::error::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The trailer of every file.
-pub(super) const MARK: &[u8; 8] = b"HA-CKPT1";
+pub(super) const MARK: &[u8; 8] = b"HA-CKPT2";
 /// Bytes behind the table: its length, its checksum, the mark.
 pub(super) const TAIL: usize = 24;
 
 /// The contents of the file, by name.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Contents {
+    /// The files of other hosts; none if all is in this one.
+    #[serde(default)]
+    pub(super) files: Files,
     pub(super) values: BTreeMap<String, StoredValue>,
     pub(super) arrays: BTreeMap<String, StoredArray>,
     pub(super) entries: BTreeMap<String, StoredEntries>,
@@ -22,6 +27,27 @@ pub(super) struct Contents {
 }
 
 impl Contents {
+    /// Reads a table of contents.
+    pub(super) fn parse(path: &Path, table: &[u8]) -> Result<Contents> {
+        let wrong = |error: serde_json::Error| {
+            let what = format!("its table of contents cannot be read: {error}");
+            Error::Format { file: path.display().to_string(), what }
+        };
+        let contents: Contents = serde_json::from_slice(table).map_err(wrong)?;
+        let is_sound = contents.spans().all(|span| span.file < contents.files.len());
+        match is_sound {
+            true => Ok(contents),
+            false => Err(wrong(serde::de::Error::custom("it names a file that is none of its own"))),
+        }
+    }
+
+    fn spans(&self) -> impl Iterator<Item = &Span> {
+        let dense = self.arrays.values().flat_map(|array| array.pieces.iter().map(|piece| &piece.span));
+        let sparse = self.entries.values().map(|entries| &entries.blocks);
+        let lists = self.maps.values().chain(self.vectors.values()).map(|list| &list.blocks);
+        dense.chain(sparse.chain(lists).flatten().map(|block| &block.span))
+    }
+
     /// Whether there is an array, a map or a vector of this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.arrays.contains_key(name)
@@ -37,7 +63,13 @@ pub(super) struct StoredArray {
     pub(super) shape: Vec<usize>,
     pub(super) element: String,
     pub(super) element_bytes: usize,
-    pub(super) offset: u64,
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// Elements that follow each other, those of one host.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Piece {
+    pub(super) span: Span,
     pub(super) checksum: u64,
 }
 
@@ -61,8 +93,7 @@ pub(super) struct StoredList {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Block {
     pub(super) entries: u64,
-    pub(super) offset: u64,
-    pub(super) bytes: u64,
+    pub(super) span: Span,
     pub(super) checksum: u64,
 }
 

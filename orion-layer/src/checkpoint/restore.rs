@@ -1,8 +1,12 @@
 //! Reading a checkpoint.
 use super::contents::{Block, Contents, MARK, StoredArray, StoredEntries, TAIL, type_name};
+use super::fetch::Readers;
+use super::files::{self, Span, is_whole};
+use crate::array::share::share_bytes;
 use crate::array::{DistArray, Entries, Entry, SparseArray, Value};
 use crate::checksum::{Checksum, checksum};
 use crate::context::Context;
+use crate::contract::Layout;
 use crate::error::{Error, Result};
 use crate::file;
 use crate::site::Site;
@@ -12,6 +16,7 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// An opened checkpoint.
@@ -19,7 +24,14 @@ use std::path::{Path, PathBuf};
 pub struct Checkpoint {
     path: PathBuf,
     pub(super) contents: Contents,
-    /// Bytes before the table.
+    /// Bytes before the table, in the first file.
+    data: u64,
+    pub(super) readers: Readers,
+}
+
+/// A first file: its contents as they lie there, and where they begin.
+struct First {
+    table: Vec<u8>,
     data: u64,
 }
 
@@ -30,15 +42,73 @@ impl Context<'_> {
     /// [`Error::Format`] if it is no checkpoint or damaged, [`Error::Io`]: the same error on every worker.
     #[track_caller]
     pub fn open_checkpoint(&mut self, path: impl AsRef<Path>) -> Result<Option<Checkpoint>> {
-        let opened = Checkpoint::open(path.as_ref());
-        self.agree_on_same(Site::here(), opened)
+        let (site, path) = (Site::here(), path.as_ref());
+        let first = self.agree_on_same(site, First::read(path))?;
+        // On several hosts, that which worker 0 has, or the first that has one; all that see one see the same.
+        let seen = first.as_ref().map(|first| (checksum(&first.table), first.data));
+        let mut sees = Vec::new();
+        self.exchange_values(site, &seen, |_, seen: Option<(u64, u64)>| {
+            sees.push(seen);
+            Ok(())
+        })?;
+        let Some(reader) = sees.iter().position(Option::is_some) else { return Ok(None) };
+        if let Some(other) = sees.iter().position(|seen| seen.is_some() && *seen != sees[reader]) {
+            let what = format!(
+                "worker {reader} (host {}) and worker {other} (host {}) see different checkpoints: remove the older one",
+                self.fabric.host_of(reader),
+                self.fabric.host_of(other)
+            );
+            return Err(Error::Format { file: path.display().to_string(), what });
+        }
+        let mut table = first.map(|first| first.table);
+        if sees.contains(&None) {
+            let shown = if self.rank() as usize == reader { table.clone() } else { None };
+            share_bytes(self, site, Ok(shown.unwrap_or_default()), |rank, bytes| {
+                if rank == reader {
+                    table = Some(bytes.to_vec());
+                }
+                Ok(())
+            })?;
+        }
+        let data = sees[reader].map_or(0, |(_, data)| data);
+        let opened = Contents::parse(path, &table.unwrap_or_default());
+        let contents = self.agree_on_same(site, opened)?;
+        let readers = self.readers(site, path, &contents, &sees)?;
+        Ok(Some(Checkpoint { path: path.into(), contents, data, readers }))
+    }
+
+    /// Who has which of a checkpoint's files. Collective.
+    fn readers<S>(
+        &mut self,
+        site: Site,
+        path: &Path,
+        contents: &Contents,
+        sees: &[Option<S>],
+    ) -> Result<Readers> {
+        let (id, me) = (contents.files.id, self.rank() as usize);
+        let others = contents.files.others.iter().zip(1..);
+        let has = |((_, bytes), number): (&(usize, u64), usize)| {
+            is_whole(&files::place(path, id, number), id, number, *bytes)
+        };
+        let mine: Vec<bool> = std::iter::once(sees[me].is_some()).chain(others.map(has)).collect();
+        let (mut of, mut all) = (vec![None; mine.len()], true);
+        self.exchange_values(site, &mine, |rank, has: Vec<bool>| {
+            all &= !has.contains(&false);
+            for (reader, _) in of.iter_mut().zip(&has).filter(|(reader, has)| reader.is_none() && **has) {
+                *reader = Some(rank as usize);
+            }
+            Ok(())
+        })?;
+        let found = of.iter().enumerate();
+        let of = found.map(|(number, reader)| reader.ok_or_else(|| contents.files.missing(path, number)));
+        Ok(Readers { of: of.collect::<Result<_>>()?, all, mine })
     }
 }
 
-impl Checkpoint {
-    fn open(path: &Path) -> Result<Option<Checkpoint>> {
+impl First {
+    fn read(path: &Path) -> Result<Option<First>> {
         let io = |source| file::failed(path, source);
-        let wrong = |what: String| Error::Format { file: path.display().to_string(), what };
+        let wrong = |what: &str| Error::Format { file: path.display().to_string(), what: what.into() };
         let mut file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -46,25 +116,25 @@ impl Checkpoint {
         };
         let metadata = file.metadata().map_err(io)?;
         let Some(before) = metadata.len().checked_sub(TAIL as u64).filter(|_| metadata.is_file()) else {
-            return Err(wrong("not a checkpoint: too short, or not a regular file".into()));
+            return Err(wrong("not a checkpoint: too short, or not a regular file"));
         };
         let mut tail = [0; TAIL];
         file.seek(SeekFrom::Start(before)).map_err(io)?;
         file.read_exact(&mut tail).map_err(io)?;
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|k| tail[at + k]));
         let data = before.checked_sub(word(0)).filter(|_| tail[16..] == *MARK);
-        let data = data.ok_or_else(|| wrong("not a checkpoint, or one that was cut off".into()))?;
+        let data = data.ok_or_else(|| wrong("not a checkpoint, or one that was cut off"))?;
         file.seek(SeekFrom::Start(data)).map_err(io)?;
         let mut table = vec![0; word(0) as usize];
         file.read_exact(&mut table).map_err(io)?;
         if checksum(&table) != word(8) {
-            return Err(wrong("its table of contents is damaged: the checksum differs".into()));
+            return Err(wrong("its table of contents is damaged: the checksum differs"));
         }
-        let contents = serde_json::from_slice(&table)
-            .map_err(|error| wrong(format!("its table of contents cannot be read: {error}")))?;
-        Ok(Some(Checkpoint { path: path.into(), contents, data }))
+        Ok(Some(First { table, data }))
     }
+}
 
+impl Checkpoint {
     /// A value by its name. Not collective.
     ///
     /// # Errors
@@ -87,13 +157,27 @@ impl Checkpoint {
     ) -> Result<DistArray<T, N>> {
         let site = Site::here();
         let found = self.find_array::<T, N>(name).and_then(|(stored, shape)| {
-            // One worker looks at all of it, once.
-            context.root(|| self.verify(name, stored)).unwrap_or(Ok(()))?;
-            Ok((stored.offset, shape))
+            self.verify(name, stored, context.rank() as usize)?;
+            Ok((stored, shape))
         });
-        let (start, shape) = context.agree_on_same(site, found)?;
-        let array = DistArray::make(context, site, shape, |first, data| {
-            self.read_at(start + first * size_of::<T>() as u64, bytemuck::cast_slice_mut(data))
+        let (stored, shape) = context.agree_on_same(site, found)?;
+        // As a new array is cut.
+        let rows = Layout::even(0, shape.first().copied().unwrap_or(0), context.size());
+        let row_bytes = shape.iter().skip(1).product::<usize>() * size_of::<T>();
+        let mine = rows.range(context.rank() as usize);
+        let bytes = (mine.start * row_bytes) as u64..(mine.end * row_bytes) as u64;
+        let spans = within(stored.pieces.iter().map(|piece| piece.span), bytes);
+        let fetched = match self.readers.all {
+            true => None,
+            false => Some(self.fetch(context, site, Ok(spans.clone()))?),
+        };
+        let array = DistArray::make(context, site, shape, |_, data| {
+            let data = bytemuck::cast_slice_mut(data);
+            match &fetched {
+                Some(bytes) => data.copy_from_slice(bytes),
+                None => self.read_into(&spans, data)?,
+            }
+            Ok(())
         })?;
         Ok(array.named(name))
     }
@@ -110,9 +194,15 @@ impl Checkpoint {
     ) -> Result<SparseArray<T, N>> {
         let site = Site::here();
         let (me, all) = (context.rank() as usize, context.size());
-        let mine = self.find_entries::<T, N>(name).and_then(|(stored, shape)| {
+        let found = self.find_entries::<T, N>(name);
+        let found = found.map(|(stored, shape)| {
             let share = stored.blocks.len() * me / all..stored.blocks.len() * (me + 1) / all;
-            let list = self.read_blocks::<Entry<T, N>>(("array", name), &stored.blocks[share])?;
+            (&stored.blocks[share], shape)
+        });
+        let blocks = found.as_ref().map_or(&[][..], |(blocks, _)| blocks);
+        let bytes = self.block_bytes(context, site, ("array", name), blocks);
+        let mine = found.and_then(|(blocks, shape)| {
+            let list = self.read_blocks::<Entry<T, N>>(("array", name), blocks, &bytes?)?;
             Entries::from_vec(shape, list).map_err(|error| self.wrong(format!("array {name:?}: {error}")))
         });
         let mine = context.agree_on_same(site, mine)?;
@@ -166,60 +256,85 @@ impl Checkpoint {
         Ok((stored, self.shape(name, &stored.shape)?))
     }
 
-    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
-        let read = File::open(&self.path).and_then(|mut file| {
-            file.seek(SeekFrom::Start(offset))?;
-            file.read_exact(bytes)
-        });
-        read.map_err(|source| file::failed(&self.path, source))
+    /// The place of one of its files.
+    pub(super) fn place(&self, file: usize) -> PathBuf {
+        files::place(&self.path, self.contents.files.id, file)
     }
 
-    /// Whether some bytes lie before the table.
-    fn holds(&self, offset: u64, bytes: Option<u64>) -> bool {
-        bytes.and_then(|bytes| offset.checked_add(bytes)).is_some_and(|end| end <= self.data)
+    /// Whether some bytes lie in the data of their file.
+    fn holds(&self, span: &Span) -> bool {
+        let data = match span.file {
+            0 => Some(self.data),
+            file => self.contents.files.others.get(file - 1).map(|(_, bytes)| *bytes),
+        };
+        span.offset.checked_add(span.bytes).is_some_and(|end| data.is_some_and(|data| end <= data))
     }
 
-    fn verify(&self, name: &str, stored: &StoredArray) -> Result<()> {
+    /// Whether an array is whole. One worker looks at each file, once.
+    fn verify(&self, name: &str, stored: &StoredArray, me: usize) -> Result<()> {
         let mut extents = stored.shape.iter();
         let bytes = extents.try_fold(stored.element_bytes as u64, |all, next| all.checked_mul(*next as u64));
-        let Some(mut left) = bytes.filter(|_| self.holds(stored.offset, bytes)) else {
+        let mut pieces = stored.pieces.iter();
+        let stored_bytes = pieces.try_fold(0u64, |all, piece| all.checked_add(piece.span.bytes));
+        let is_held = stored.pieces.iter().all(|piece| self.holds(&piece.span));
+        if bytes.is_none() || bytes != stored_bytes || !is_held {
             return Err(self.wrong(format!("array {name:?} is not as long as its shape {:?}", stored.shape)));
-        };
-        let io = |source| file::failed(&self.path, source);
-        let mut file = File::open(&self.path).map_err(io)?;
-        file.seek(SeekFrom::Start(stored.offset)).map_err(io)?;
-        let mut found = Checksum::new();
-        let mut block = vec![0; 1 << 20];
-        while left > 0 {
-            let part = left.min(block.len() as u64) as usize;
-            file.read_exact(&mut block[..part]).map_err(io)?;
-            found.add(&block[..part]);
-            left -= part as u64;
         }
-        if found.value() != stored.checksum {
-            return Err(self.wrong(format!("array {name:?} is damaged: its checksum differs")));
+        for piece in stored.pieces.iter().filter(|piece| self.readers.of[piece.span.file] == me) {
+            let path = self.place(piece.span.file);
+            let io = |source| file::failed(&path, source);
+            let mut file = File::open(&path).map_err(io)?;
+            file.seek(SeekFrom::Start(piece.span.offset)).map_err(io)?;
+            let (mut found, mut left) = (Checksum::new(), piece.span.bytes);
+            let mut block = vec![0; 1 << 20];
+            while left > 0 {
+                let part = left.min(block.len() as u64) as usize;
+                file.read_exact(&mut block[..part]).map_err(io)?;
+                found.add(&block[..part]);
+                left -= part as u64;
+            }
+            if found.value() != piece.checksum {
+                let place = match piece.span.file {
+                    0 => String::new(),
+                    _ => format!(" in {}", path.display()),
+                };
+                return Err(self.wrong(format!("array {name:?} is damaged: its checksum differs{place}")));
+            }
         }
         Ok(())
     }
 
-    /// The items of some blocks of what is called `kind` and `name`.
+    /// The bytes of some blocks of what is called `kind` and `name`. Collective, unless every worker has every file.
+    pub(super) fn block_bytes(
+        &self,
+        context: &mut Context<'_>,
+        site: Site,
+        (kind, name): (&str, &str),
+        blocks: &[Block],
+    ) -> Result<Vec<u8>> {
+        let outside = || self.wrong(format!("{kind} {name:?} is damaged: a block lies outside of the file"));
+        let spans = blocks.iter().map(|block| match self.holds(&block.span) {
+            true => Ok(block.span),
+            false => Err(outside()),
+        });
+        self.fetch(context, site, spans.collect())
+    }
+
+    /// The items of some blocks of what is called `kind` and `name`, whose bytes these are.
     pub(super) fn read_blocks<I: DeserializeOwned>(
         &self,
         (kind, name): (&str, &str),
         blocks: &[Block],
+        mut bytes: &[u8],
     ) -> Result<Vec<I>> {
         let damaged = |what: &str| self.wrong(format!("{kind} {name:?} is damaged: {what}"));
         let mut list = Vec::new();
         for block in blocks {
-            if !self.holds(block.offset, Some(block.bytes)) {
-                return Err(damaged("a block lies outside of the file"));
-            }
-            let mut bytes = vec![0; block.bytes as usize];
-            self.read_at(block.offset, &mut bytes)?;
-            if checksum(&bytes) != block.checksum {
+            let (mut rest, after) = bytes.split_at(block.span.bytes as usize);
+            bytes = after;
+            if checksum(rest) != block.checksum {
                 return Err(damaged("the checksum of a block differs"));
             }
-            let mut rest = &bytes[..];
             for _ in 0..block.entries {
                 let (entry, after) = postcard::take_from_bytes::<I>(rest).map_err(|error| {
                     self.wrong(format!("{kind} {name:?}: an entry cannot be read: {error}"))
@@ -234,4 +349,17 @@ impl Checkpoint {
         list.shrink_to_fit();
         Ok(list)
     }
+}
+
+/// Those bytes, counted through spans that follow each other, that lie in `range`.
+fn within(spans: impl Iterator<Item = Span>, range: Range<u64>) -> Vec<Span> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    for span in spans {
+        let (from, to) = (range.start.clamp(at, at + span.bytes), range.end.clamp(at, at + span.bytes));
+        if from < to {
+            found.push(Span { file: span.file, offset: span.offset + from - at, bytes: to - from });
+        }
+        at += span.bytes;
+    }
+    found
 }

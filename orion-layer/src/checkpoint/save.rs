@@ -1,6 +1,7 @@
 //! Writing a checkpoint.
-use super::contents::{Block, Contents, MARK, StoredArray, StoredEntries, StoredValue, type_name};
-use crate::array::share::share_bytes;
+use super::contents::{Block, Contents, MARK, Piece, StoredArray, StoredEntries, StoredValue, type_name};
+use super::files::{self, Files, Span};
+use crate::array::exchange::exchange_parcels;
 use crate::array::{DistArray, SparseArray, Value};
 use crate::checksum::{Checksum, checksum};
 use crate::context::Context;
@@ -9,20 +10,27 @@ use crate::file::NewFile;
 use crate::site::Site;
 use hectare_dsm::{Element, bytemuck};
 use serde::Serialize;
+use std::ops::Range;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Blocks of a sparse array, about, so that many workers find shares of about the same size.
 const BLOCKS: usize = 256;
 /// The most entries of a block.
 const BLOCK_ENTRIES: usize = 1 << 16;
 
-/// A checkpoint being written: see [`Context::save_checkpoint`]. All calls are collective; worker 0 writes.
+/// A checkpoint being written: see [`Context::save_checkpoint`]. All calls are collective; the first worker of each host writes
+/// what the workers of that hold.
 #[derive(Debug)]
 pub struct CheckpointWriter<'a, 'w> {
     pub(super) context: &'a mut Context<'w>,
-    /// On worker 0.
+    /// On the first worker of a host.
     out: Option<NewFile>,
     at: u64,
+    /// The number of the file of each host, 0 for that of worker 0's.
+    numbers: Vec<usize>,
+    /// The first worker of each host.
+    writers: Vec<usize>,
     pub(super) contents: Contents,
     /// Whether a step failed, of which all workers know.
     failed: bool,
@@ -52,22 +60,46 @@ impl CheckpointWriter<'_, '_> {
     #[track_caller]
     pub fn array<T: Element, const N: usize>(&mut self, name: &str, array: &DistArray<T, N>) -> Result<()> {
         let site = Site::here();
-        let (offset, mut checksum) = (self.at, Checksum::new());
-        let mut written = once(self.contents.has(name), "array", name);
-        if let (Some(out), Ok(())) = (&mut self.out, &written) {
-            written = array.for_each_run(self.context, |run| {
+        let rows = array.rows_by_host(&self.context.fabric);
+        let written = once(self.contents.has(name), "array", name).and_then(|()| self.pieces(array, &rows));
+        let mine = self.step(site, written)?;
+        let mut of_files = vec![Vec::new().into_iter(); self.numbers.len()];
+        self.context.exchange_values(site, &mine, |_, pieces: Vec<Piece>| {
+            if let Some(file) = pieces.first().map(|piece| piece.span.file) {
+                of_files[file] = pieces.into_iter();
+            }
+            Ok(())
+        })?;
+        let missing = || Error::Message("found: a host has stored less than it holds".into());
+        let in_order = rows.iter().map(|(host, _)| of_files[self.numbers[*host]].next().ok_or_else(missing));
+        let pieces = in_order.collect::<Result<Vec<Piece>>>()?;
+        let (shape, element) = (array.shape().to_vec(), type_name::<T>());
+        let stored = StoredArray { shape, element, element_bytes: size_of::<T>(), pieces };
+        self.contents.arrays.insert(name.into(), stored);
+        Ok(())
+    }
+
+    /// Writes the rows that this worker stores for its host, if it is the first one there.
+    fn pieces<T: Element, const N: usize>(
+        &mut self,
+        array: &DistArray<T, N>,
+        rows: &[(usize, Range<usize>)],
+    ) -> Result<Vec<Piece>> {
+        let host = self.context.fabric.host_of(self.context.rank() as usize);
+        let (Some(out), file) = (&mut self.out, self.numbers[host]) else { return Ok(Vec::new()) };
+        let mut pieces = Vec::new();
+        for (_, rows) in rows.iter().filter(|(of, _)| *of == host) {
+            let (offset, mut checksum) = (self.at, Checksum::new());
+            array.for_each_run_of(self.context, rows, |run| {
                 let bytes: &[u8] = bytemuck::cast_slice(run);
                 checksum.add(bytes);
                 self.at += bytes.len() as u64;
                 out.write(bytes)
-            });
+            })?;
+            let span = Span { file, offset, bytes: self.at - offset };
+            pieces.push(Piece { span, checksum: checksum.value() });
         }
-        self.step(site, written)?;
-        let (shape, element) = (array.shape().to_vec(), type_name::<T>());
-        let (element_bytes, checksum) = (size_of::<T>(), checksum.value());
-        let stored = StoredArray { shape, element, element_bytes, offset, checksum };
-        self.contents.arrays.insert(name.into(), stored);
-        Ok(())
+        Ok(pieces)
     }
 
     /// Stores a sparse array under a name. Collective.
@@ -87,23 +119,42 @@ impl CheckpointWriter<'_, '_> {
 
     /// Writes the blocks of all workers, as [`encode`] makes them. Collective.
     pub(super) fn blocks(&mut self, site: Site, mine: Result<Vec<u8>>) -> Result<Vec<Block>> {
-        let mut blocks = Vec::new();
+        let context = &mut *self.context;
+        let host = context.fabric.host_of(context.rank() as usize);
+        let (file, writer) = (self.numbers[host], self.writers[host]);
+        let parcels = mine.map(|mine| {
+            let mut parcels = vec![Vec::new(); context.size()];
+            parcels[writer] = mine;
+            parcels
+        });
+        // By rank.
+        let mut written: Vec<(usize, Vec<Block>)> = Vec::new();
         let (out, at) = (&mut self.out, &mut self.at);
-        let written = share_bytes(self.context, site, mine, |_, bytes| {
-            let Some(out) = out else { return Ok(()) };
+        let sent = exchange_parcels(context, site, parcels, |rank, bytes| {
+            let (Some(out), false) = (&mut *out, bytes.is_empty()) else { return Ok(()) };
             let (list, mut rest): (Vec<(u64, u64)>, &[u8]) = postcard::take_from_bytes(bytes)
                 .map_err(|error| Error::Message(format!("decoded: {error}")))?;
+            let mut blocks = Vec::new();
             for (entries, len) in list {
                 let (block, after) = rest.split_at(len as usize);
                 out.write(block)?;
-                blocks.push(Block { entries, offset: *at, bytes: len, checksum: checksum(block) });
+                let span = Span { file, offset: *at, bytes: len };
+                blocks.push(Block { entries, span, checksum: checksum(block) });
                 *at += len;
                 rest = after;
             }
+            written.push((rank, blocks));
             Ok(())
         });
-        self.failed |= written.is_err();
-        written.map(|()| blocks)
+        self.failed |= sent.is_err();
+        sent?;
+        let mut all = Vec::new();
+        context.exchange_values(site, &written, |_, written: Vec<(usize, Vec<Block>)>| {
+            all.extend(written);
+            Ok(())
+        })?;
+        all.sort_by_key(|(rank, _)| *rank);
+        Ok(all.into_iter().flat_map(|(_, blocks)| blocks).collect())
     }
 
     /// Ends a step that may have failed on some worker.
@@ -114,6 +165,7 @@ impl CheckpointWriter<'_, '_> {
     }
 }
 
+/// Ends the first file, which names the others.
 fn finish(mut out: NewFile, contents: &Contents) -> Result<()> {
     let table = serde_json::to_vec(contents).map_err(|error| Error::Message(format!("encoded: {error}")))?;
     out.write(&table)?;
@@ -182,11 +234,29 @@ impl Context<'_> {
         path: impl AsRef<Path>,
         save: impl FnOnce(&mut CheckpointWriter<'_, '_>) -> Result<()>,
     ) -> Result<()> {
-        let site = Site::here();
-        let out = self.root(|| NewFile::create(path.as_ref())).transpose();
+        let (site, path) = (Site::here(), path.as_ref());
+        let (fabric, size) = (&self.fabric, self.size());
+        let writers: Vec<usize> = (0..fabric.hosts()).map(|host| fabric.first_of(host)).collect();
+        // Hosts without workers have none; that of worker 0 comes first, as ranks are in the order of hosts.
+        let with_workers = |host: &usize| (0..size).any(|rank| fabric.host_of(rank) == *host);
+        let numbers: Vec<usize> =
+            (0..writers.len()).map(|host| (0..host).filter(with_workers).count()).collect();
+        let (host, files) =
+            (fabric.host_of(self.rank() as usize), (0..writers.len()).filter(with_workers).count());
+        let mut id = 0;
+        if files > 1 {
+            self.exchange_values(site, &self.root(new_id), |_, told: Option<u64>| {
+                id = told.unwrap_or(id);
+                Ok(())
+            })?;
+        }
+        let (is_writer, number) = (writers[host] == self.rank() as usize, numbers[host]);
+        let place = files::place(path, id, number);
+        let out = is_writer.then(|| NewFile::create(&place)).transpose();
         let out = self.agree_on_same(site, out)?;
+        let contents = Contents::default();
         let mut saving =
-            CheckpointWriter { context: self, out, at: 0, contents: Contents::default(), failed: false };
+            CheckpointWriter { context: self, out, at: 0, numbers, writers, contents, failed: false };
         let saved = save(&mut saving);
         if saving.failed {
             // All workers know; the part that is written is removed.
@@ -195,8 +265,39 @@ impl Context<'_> {
             return saved.and_then(|()| Err(passed_over()));
         }
         saving.step(site, saved)?;
-        let CheckpointWriter { out, contents, .. } = saving;
+        let CheckpointWriter { mut out, at, numbers, mut contents, .. } = saving;
+        if files > 1 {
+            let mut others = vec![(0, 0); files - 1];
+            self.exchange_values(site, &is_writer.then_some((host, at)), |_, told: Option<(usize, u64)>| {
+                if let Some((host, bytes)) = told.filter(|(host, _)| numbers[*host] > 0) {
+                    others[numbers[host] - 1] = (host, bytes);
+                }
+                Ok(())
+            })?;
+            contents.files = Files { id, others };
+            let ended = out.take_if(|_| number > 0).map_or(Ok(()), |mut out| {
+                out.write(&files::tail(id, number))?;
+                out.finish()
+            });
+            self.agree_on_same(site, ended)?;
+        }
         let finished = out.map_or(Ok(()), |out| finish(out, &contents));
-        self.agree_on_same(site, finished)
+        let finished = self.agree_on_same(site, finished);
+        match finished {
+            // What the last save wrote is named by nothing any more.
+            Ok(()) if is_writer => files::remove_old(path, id),
+            Err(_) if is_writer && number > 0 => drop(std::fs::remove_file(&place)),
+            _ => {}
+        }
+        finished
     }
+}
+
+/// A number that no other save has, as far as anybody can tell.
+fn new_id() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut mixed = Checksum::new();
+    mixed.add(&now.as_nanos().to_le_bytes());
+    mixed.add(&u64::from(std::process::id()).to_le_bytes());
+    mixed.value()
 }

@@ -63,6 +63,11 @@ impl<'w> SharedMemory<'w> {
         self.hosts.len()
     }
 
+    /// The first worker of a host.
+    pub(crate) fn first_of(&self, host: usize) -> usize {
+        self.hosts.get(host).map_or(0, |ranks| ranks.start as usize)
+    }
+
     /// The host of a worker, counted from 0.
     pub(crate) fn host_of(&self, rank: usize) -> usize {
         self.hosts.iter().position(|ranks| ranks.contains(&(rank as Rank))).unwrap_or_default()

@@ -1,0 +1,132 @@
+//! The files of a checkpoint: one on one host; on several, one of each host, of which that of worker 0 has the table of contents.
+//!
+//! `model.ckpt` has the table, and what the workers of worker 0's host held. `model.ckpt.ID.1` and so on have what those of the
+//! other hosts held. The number of the save in their names keeps the files of the last save whole until all of the next one are
+//! there and `model.ckpt` names them.
+use crate::error::{Error, Result};
+use crate::file;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// The last bytes of a file beside the first: what it is.
+const MARK: &[u8; 8] = b"HA-PART1";
+/// The number of the save, that of the file, the mark.
+pub(super) const TAIL: usize = 24;
+
+/// The files beside the first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Files {
+    /// The number of the save.
+    pub(super) id: u64,
+    /// The hosts that wrote them, by their numbers in the job; and how many bytes of data each has.
+    pub(super) others: Vec<(usize, u64)>,
+}
+
+/// Some bytes in one of the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Span {
+    pub(super) file: usize,
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+}
+
+/// The place of file `number` of the checkpoint at `path`.
+pub(super) fn place(path: &Path, id: u64, number: usize) -> PathBuf {
+    if number == 0 {
+        return path.into();
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{id:016x}.{number}"));
+    name.into()
+}
+
+/// The end of file `number`.
+pub(super) fn tail(id: u64, number: usize) -> [u8; TAIL] {
+    let mut tail = [0; TAIL];
+    tail[..8].copy_from_slice(&id.to_le_bytes());
+    tail[8..16].copy_from_slice(&(number as u64).to_le_bytes());
+    tail[16..].copy_from_slice(MARK);
+    tail
+}
+
+/// Whether a file beside the first is there, and whole.
+pub(super) fn is_whole(path: &Path, id: u64, number: usize, bytes: u64) -> bool {
+    let look = || -> io::Result<bool> {
+        let mut file = File::open(path)?;
+        let mut found = [0; TAIL];
+        file.seek(SeekFrom::Start(bytes))?;
+        file.read_exact(&mut found)?;
+        Ok(found == tail(id, number) && file.metadata()?.len() == bytes + TAIL as u64)
+    };
+    look().unwrap_or(false)
+}
+
+/// Reads bytes of a file.
+pub(super) fn read_at(path: &Path, offset: u64, bytes: &mut [u8]) -> Result<()> {
+    let read = File::open(path).and_then(|mut file| {
+        file.seek(SeekFrom::Start(offset))?;
+        file.read_exact(bytes)
+    });
+    read.map_err(|source| file::failed(path, source))
+}
+
+/// Removes the files of other saves than `id` beside the first, which nothing names any more. What cannot be removed stays: it
+/// does no harm, and the next save tries again.
+pub(super) fn remove_old(path: &Path, id: u64) {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Some(first) = path.file_name().and_then(|name| name.to_str()) else { return };
+    let is_old = |name: &str| {
+        let rest = name.strip_prefix(first).and_then(|rest| rest.strip_prefix('.'));
+        let Some((of, number)) = rest.and_then(|rest| rest.split_once('.')) else { return false };
+        let is_id = of.len() == 16 && u64::from_str_radix(of, 16).is_ok_and(|of| of != id);
+        is_id && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(is_old) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+impl Files {
+    /// How many there are, with the first.
+    pub(super) fn len(&self) -> usize {
+        1 + self.others.len()
+    }
+
+    /// The error of a file that no host of the job has.
+    pub(super) fn missing(&self, path: &Path, number: usize) -> Error {
+        let (place, all) = (place(path, self.id, number), self.len());
+        let host = self.others.get(number - 1).map_or(0, |(host, _)| *host);
+        let what = format!(
+            "{}, part {} of {all} of this checkpoint, is on no host of the job, or not whole: host {host} of the job that saved it wrote \
+             it there; copy it beside the others, on any host of this job",
+            place.display(),
+            number + 1,
+        );
+        Error::Format { file: path.display().to_string(), what }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_other_saves_are_removed_and_nothing_else() {
+        let directory = std::env::temp_dir().join(format!("hectare-parts-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("m.ckpt");
+        let kept =
+            [path.clone(), place(&path, 7, 1), directory.join("m.ckpt.old"), directory.join("n.ckpt.1.1")];
+        let kept_too = directory.join(format!("m.ckpt.{:016x}.x", 8));
+        let old = [place(&path, 8, 1), place(&path, 9, 12)];
+        kept.iter().chain([&kept_too]).chain(&old).for_each(|file| std::fs::write(file, "x").unwrap());
+        remove_old(&path, 7);
+        assert!(kept.iter().chain([&kept_too]).all(|file| file.exists()));
+        assert!(old.iter().all(|file| !file.exists()));
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+}
