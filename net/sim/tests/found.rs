@@ -139,6 +139,13 @@ fn a_group_that_comes_back_before_it_is_published() {
     }
 }
 
+/// A question about what is sent on demand was answered with a round of the new owner's host. The subscriber got that state from the
+/// host before, which counts other rounds, was sent nothing more, and waited for ever.
+#[test]
+fn a_state_that_came_from_the_owner_before() {
+    keeps_its_promises_with(100, 25, attached_by_all, 830_272);
+}
+
 /// Two directories let different hosts have a name. The judge waited for the first to hear of the second by a conflict, and that one
 /// had heard by being refused itself.
 #[test]

@@ -180,6 +180,17 @@ impl Outbound {
         subscriber.wanted = subscriber.wanted.filter(|round| *round > has);
     }
 
+    /// Who was answered that it is to have a round, and has got what that published from the group's last owner, is sent nothing:
+    /// it is answered again, that it has all.
+    pub(super) fn note_had_otherwise(&mut self, host: HostId) {
+        let waits = self.subscribers.get(&host).is_some_and(|subscriber| subscriber.wanted.is_some());
+        if waits && !self.lacks(host) {
+            let subscriber = self.subscribers.get_mut(&host).expect("it waits");
+            subscriber.wanted = None;
+            subscriber.asked = subscriber.asked.or(Some(subscriber.said.forced).filter(|forced| *forced > 0));
+        }
+    }
+
     pub(super) fn label(&self) -> u64 {
         self.newest.as_ref().map_or(0, |newest| newest.label)
     }

@@ -228,6 +228,7 @@ impl Node {
             subscriber.asked = Some(forced);
         }
         outbound.note_arrived(from);
+        outbound.note_had_otherwise(from);
         let ride = self.outbound[&group].subscribers[&from].ride.as_ref();
         if ride.is_some_and(|ride| ride.cut <= cut) {
             self.get_off(cx, group, from, true);
