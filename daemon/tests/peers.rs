@@ -48,6 +48,9 @@ fn hosts_that_are_told_so_seal_nothing() {
     for host in 0..2 {
         let it = standing(&cluster, host);
         assert_eq!(it.peers[0].session.as_ref().expect("it is connected").seal, "none");
+        // Areas of workers of the other host have an owner, too.
+        let checked = cluster.hectare(host, &["check", "seen"]);
+        assert!(checked.code == 0 && checked.out.contains("nothing found"), "{checked:?}");
     }
     let of = format!("{{job=\"seen\",peer=\"{}\"}}", cluster.name(1));
     let text = metrics(&cluster, 0);

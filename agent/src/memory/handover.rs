@@ -5,7 +5,7 @@ use hectare_dsm as dsm;
 use hectare_dsm::agent::{Agent, AreaDescription};
 use hectare_net::wire::Handover;
 use hectare_net::{Event, GroupId, HostId, Version};
-use tracing::{info, warn};
+use tracing::{debug, warn};
 
 /// The epoch of an area that never changed its owner.
 const FIRST_EPOCH: u64 = 1;
@@ -80,7 +80,7 @@ impl SegmentMemory {
         let Some(id) = self.own.id_of(area) else { return false };
         match self.agent.leave(area, rank, epoch, names::version_here(version)) {
             Ok(true) => {
-                info!(area = self.name_of(id), %to, rank, epoch, "an area goes to another host");
+                debug!(area = self.name_of(id), %to, rank, epoch, "an area goes to another host");
                 self.placer.forget(area);
                 self.own.forget(area);
                 self.received.insert(id, area);
@@ -106,7 +106,7 @@ impl SegmentMemory {
             Ok(true) => {
                 self.received.take(group);
                 self.own.take(id, area);
-                info!(area = self.name_of(id), rank, epoch, "an area has come from another host");
+                debug!(area = self.name_of(id), rank, epoch, "an area has come from another host");
                 self.tell_state(group);
                 true
             }

@@ -222,7 +222,7 @@ pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Resul
             ));
         }
     }
-    for area in job.areas()?.iter().filter(|area| area.owner.is_none()) {
+    for area in job.areas()?.iter().filter(|area| area.owner.is_none() && !area.remote) {
         findings.push(format!("area {:?} has no owner: it can be claimed", area.name));
     }
     if as_json {

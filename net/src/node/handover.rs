@@ -4,7 +4,7 @@
 //! owner's host, which has copies, too, and keeps such subscriptions until it is the owner. Last, the giver's host leaves the
 //! group, for good, and says so to that host until it answers. So there is no time at which two hosts write, and whoever has
 //! copies is known to the new owner's host before that publishes anything.
-use super::arrivals::Phase;
+use super::arrivals::{Inbound, Phase};
 use super::forced::Forcing;
 use super::outbound::Outbound;
 use super::{AGAIN_NS, Cx, Mutant, Node};
@@ -217,8 +217,8 @@ impl Node {
             return;
         };
         let is_known = self.peers.get(&to).is_some_and(|peer| peer.outbox.is_heard(Key::Subscription(group)));
-        // Of one that was deleted, nothing is to be covered.
-        if is_known || !self.inbound.contains_key(&group) {
+        // Of one that was deleted, nothing is to be covered, nor of one that is sent on demand.
+        if is_known || self.inbound.get(&group).is_none_or(Inbound::is_on_demand) {
             self.tell(to, Register::Handover(group, Some(handover)));
         }
     }

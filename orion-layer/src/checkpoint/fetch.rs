@@ -1,10 +1,10 @@
 //! Bytes of a checkpoint's files for workers whose hosts do not have all of them.
 use super::files::{self, Span};
-use super::restore::Checkpoint;
 use crate::array::exchange::exchange_parcels;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::site::Site;
+use std::path::PathBuf;
 
 /// Who reads what of a checkpoint's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,26 @@ pub(super) struct Readers {
     pub(super) mine: Vec<bool>,
 }
 
-impl Checkpoint {
+/// The files of an opened checkpoint.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// That of the first.
+    pub(super) path: PathBuf,
+    /// The number of the save.
+    pub(super) id: u64,
+    pub(super) readers: Readers,
+}
+
+impl Source {
+    /// The place of one of them.
+    pub(super) fn place(&self, file: usize) -> PathBuf {
+        files::place(&self.path, self.id, file)
+    }
+
+    pub(super) fn wrong(&self, what: String) -> Error {
+        Error::Format { file: self.path.display().to_string(), what }
+    }
+
     /// The bytes of some spans, in order, each worker's its own. Collective, unless every worker has every file.
     pub(super) fn fetch(
         &self,

@@ -1,6 +1,6 @@
 //! Reading a checkpoint.
 use super::contents::{Block, Contents, MARK, StoredArray, StoredEntries, TAIL, type_name};
-use super::fetch::Readers;
+use super::fetch::{Readers, Source};
 use super::files::{self, Span, is_whole};
 use crate::array::share::share_bytes;
 use crate::array::{DistArray, Entries, Entry, SparseArray, Value};
@@ -17,16 +17,15 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// An opened checkpoint.
 #[derive(Debug)]
 pub struct Checkpoint {
-    path: PathBuf,
     pub(super) contents: Contents,
     /// Bytes before the table, in the first file.
     data: u64,
-    pub(super) readers: Readers,
+    source: Source,
 }
 
 /// A first file: its contents as they lie there, and where they begin.
@@ -74,7 +73,8 @@ impl Context<'_> {
         let opened = Contents::parse(path, &table.unwrap_or_default());
         let contents = self.agree_on_same(site, opened)?;
         let readers = self.readers(site, path, &contents, &sees)?;
-        Ok(Some(Checkpoint { path: path.into(), contents, data, readers }))
+        let source = Source { path: path.into(), id: contents.files.id, readers };
+        Ok(Some(Checkpoint { contents, data, source }))
     }
 
     /// Who has which of a checkpoint's files. Collective.
@@ -167,15 +167,15 @@ impl Checkpoint {
         let mine = rows.range(context.rank() as usize);
         let bytes = (mine.start * row_bytes) as u64..(mine.end * row_bytes) as u64;
         let spans = within(stored.pieces.iter().map(|piece| piece.span), bytes);
-        let fetched = match self.readers.all {
+        let fetched = match self.source.readers.all {
             true => None,
-            false => Some(self.fetch(context, site, Ok(spans.clone()))?),
+            false => Some(self.source.fetch(context, site, Ok(spans.clone()))?),
         };
         let array = DistArray::make(context, site, shape, |_, data| {
             let data = bytemuck::cast_slice_mut(data);
             match &fetched {
                 Some(bytes) => data.copy_from_slice(bytes),
-                None => self.read_into(&spans, data)?,
+                None => self.source.read_into(&spans, data)?,
             }
             Ok(())
         })?;
@@ -210,7 +210,7 @@ impl Checkpoint {
     }
 
     pub(super) fn wrong(&self, what: String) -> Error {
-        Error::Format { file: self.path.display().to_string(), what }
+        self.source.wrong(what)
     }
 
     pub(super) fn look_up<'a, S>(
@@ -256,11 +256,6 @@ impl Checkpoint {
         Ok((stored, self.shape(name, &stored.shape)?))
     }
 
-    /// The place of one of its files.
-    pub(super) fn place(&self, file: usize) -> PathBuf {
-        files::place(&self.path, self.contents.files.id, file)
-    }
-
     /// Whether some bytes lie in the data of their file.
     fn holds(&self, span: &Span) -> bool {
         let data = match span.file {
@@ -280,8 +275,8 @@ impl Checkpoint {
         if bytes.is_none() || bytes != stored_bytes || !is_held {
             return Err(self.wrong(format!("array {name:?} is not as long as its shape {:?}", stored.shape)));
         }
-        for piece in stored.pieces.iter().filter(|piece| self.readers.of[piece.span.file] == me) {
-            let path = self.place(piece.span.file);
+        for piece in stored.pieces.iter().filter(|piece| self.source.readers.of[piece.span.file] == me) {
+            let path = self.source.place(piece.span.file);
             let io = |source| file::failed(&path, source);
             let mut file = File::open(&path).map_err(io)?;
             file.seek(SeekFrom::Start(piece.span.offset)).map_err(io)?;
@@ -317,7 +312,7 @@ impl Checkpoint {
             true => Ok(block.span),
             false => Err(outside()),
         });
-        self.fetch(context, site, spans.collect())
+        self.source.fetch(context, site, spans.collect())
     }
 
     /// The items of some blocks of what is called `kind` and `name`, whose bytes these are.

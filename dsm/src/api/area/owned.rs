@@ -310,6 +310,7 @@ impl<T: Element> Owned<T> {
         }
         if worker.shared().segment.spans_hosts() && worker.shared().tell_given(self.core(), to) {
             worker.local().gave_away.set(true);
+            worker.look_soon();
         }
         self.end();
         self.forget();

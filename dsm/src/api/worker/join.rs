@@ -7,6 +7,7 @@ use crate::error::{Rank, Result};
 use crate::memory::tenure::Tenure;
 use crate::primitive::fault_point;
 use crate::protocol::round::slot_state;
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -36,7 +37,8 @@ impl Worker {
             local,
             rank,
             idle,
-            countdown: 1,
+            countdown: Cell::new(1),
+            skipped: Cell::new(0),
             stride: 1,
             looked_ns: 0,
             _tenure: tenure,

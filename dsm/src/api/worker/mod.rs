@@ -14,6 +14,7 @@ use crate::memory::tenure::Tenure;
 use crate::protocol::round::{Ended, Work, slot_state};
 use crate::protocol::word::{Phase, RoundWord};
 use crate::segment::tally::add;
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -54,7 +55,9 @@ pub struct Worker {
     /// The idle word that the last service left behind.
     idle: RoundWord,
     /// Calls until the next look at the clock.
-    countdown: u32,
+    countdown: Cell<u32>,
+    /// Calls that were not made before a look that came early.
+    skipped: Cell<u32>,
     stride: u32,
     looked_ns: u64,
     /// Ends with the worker, after it has left.
@@ -108,14 +111,21 @@ impl Worker {
         if self.serve_if_due()? { self.complain() } else { Ok(()) }
     }
 
+    /// Has the next synchronization point look whether a round is due, however many there were since the last look: those of a wait
+    /// follow on each other, and those of a loop are far apart.
+    pub(crate) fn look_soon(&self) {
+        self.skipped.update(|skipped| skipped + self.countdown.get().saturating_sub(1));
+        self.countdown.set(1);
+    }
+
     /// Serves rounds, if there may be any; whether it did.
     #[inline]
     fn serve_if_due(&mut self) -> Result<bool> {
         self.shared.check_process()?;
-        self.countdown -= 1;
+        self.countdown.update(|calls| calls - 1);
         // Relaxed: only a hint; what follows a change loads it again.
         let word = self.shared.segment.header().sync.word.load(Ordering::Relaxed);
-        if word == self.idle.0 && self.countdown != 0 {
+        if word == self.idle.0 && self.countdown.get() != 0 {
             return Ok(false);
         }
         self.serve();
@@ -172,7 +182,7 @@ impl Worker {
     #[cold]
     #[inline(never)]
     fn serve(&mut self) {
-        if self.countdown == 0 && self.is_round_due() {
+        if self.countdown.get() == 0 && self.is_round_due() {
             self.runtime().rounds().open(false, &self.runtime());
         }
         if let Some(Ended::GivenUp(_)) = self.take_part() {
@@ -185,8 +195,8 @@ impl Worker {
             // The publication that was asked for is still to be done; the next round does not wait for those who were missing.
             sync.request();
         }
-        if self.countdown == 0 {
-            self.countdown = self.stride;
+        if self.countdown.get() == 0 {
+            self.countdown.set(self.stride);
         }
     }
 
@@ -249,9 +259,10 @@ impl Worker {
         let now = clock::now_ns();
         let since = now.saturating_sub(self.looked_ns).max(1);
         self.looked_ns = now;
-        let per_call = (since / u64::from(self.stride)).max(1);
+        let calls = self.stride.saturating_sub(self.skipped.take()).max(1);
+        let per_call = (since / u64::from(calls)).max(1);
         self.stride = (LOOK_EVERY_NS / per_call).clamp(1, u64::from(LONGEST_STRIDE)) as u32;
-        self.countdown = 0;
+        self.countdown.set(0);
         let sync = &self.shared.segment.header().sync;
         // Relaxed: only whether to open a round depends on it.
         sync.take_request() || sync.next_due_ns.load(Ordering::Relaxed) <= now

@@ -33,7 +33,7 @@ impl Worker {
             self.idle = seen;
         }
         if pause != Pause::Again {
-            self.countdown = 1;
+            self.look_soon();
         }
         Ok(pause)
     }

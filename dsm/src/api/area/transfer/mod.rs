@@ -90,9 +90,13 @@ impl<T: Element> Area<T> {
         // The clock costs as much as the hand-over itself.
         let since = timeout.map(|_| Instant::now());
         worker.local().waiter.reset();
+        if worker.shared().segment.spans_hosts() {
+            // It may have arrived, and be published by the next round.
+            worker.look_soon();
+        }
         loop {
-            // From another host it comes by the agent, which needs a processor.
-            let spins = if ownership::load(word).is_remote() { 1 } else { worker.spins() };
+            // From another host it comes by the agent, which needs a processor; so does what is on its way there.
+            let spins = if is_away(worker, ownership::load(word)) { 1 } else { worker.spins() };
             for _ in 0..spins {
                 // After every synchronization point: the slot may be another area's by then.
                 self.core.check_live()?;
@@ -205,6 +209,13 @@ impl Worker {
         let rounds = runtime.rounds();
         lock::wait_past(&core.slot().round.lock, &rounds, self.rank(), &runtime);
     }
+}
+
+/// Whether the owner is on another host, or whoever the area was given to.
+fn is_away(worker: &Worker, seen: OwnershipWord) -> bool {
+    let segment = &worker.shared().segment;
+    let is_there = |rank| segment.host_of(rank).is_some();
+    seen.is_remote() || (segment.spans_hosts() && seen.holder().is_some_and(is_there))
 }
 
 fn lost_writers(parts: &Parts<'_>, last: Option<Rank>) -> Vec<Rank> {
