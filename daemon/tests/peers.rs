@@ -44,7 +44,7 @@ pub(crate) fn value(text: &str, sample: &str) -> f64 {
 #[test]
 fn hosts_that_are_told_so_seal_nothing() {
     let Some(cluster) = Cluster::new(2) else { return };
-    let run = start_with(&cluster, "seen", "turns:100", &["--cipher", "none"]);
+    let run = start_with(&cluster, "seen", "turns:5000", &["--cipher", "none"]);
     for host in 0..2 {
         let it = standing(&cluster, host);
         assert_eq!(it.peers[0].session.as_ref().expect("it is connected").seal, "none");
