@@ -63,9 +63,7 @@ pub struct Relay {
     actions: Vec<Action>,
     alive: Duration,
     is_ready: bool,
-    /// This host's part of the program has ended.
-    leaves: bool,
-    /// Others have been told so.
+    /// Others have been told that this host's part of the program has ended.
     has_left: bool,
     is_first: bool,
     /// Since when nobody needs it.
@@ -128,7 +126,6 @@ impl Relay {
             actions: Vec::new(),
             alive,
             is_ready: false,
-            leaves: false,
             has_left: false,
             is_first: own == HostId::FIRST,
             unneeded: None,
@@ -199,9 +196,7 @@ impl Relay {
     /// This host's part of the program has ended. Others are told with the next [`Relay::work`], after all that was published, and
     /// it goes on sending what they lack.
     pub fn leave(&mut self) {
-        if !std::mem::replace(&mut self.leaves, true) {
-            self.memory.leave();
-        }
+        self.memory.leave();
     }
 
     /// Whether it may end, after it has left: nobody needs it, and all have heard that it has left, or could have. Who has not waits

@@ -199,8 +199,8 @@ impl SegmentMemory {
         if self.untold.is_empty()
             && let Some((clock, lowest)) = self.clocks.take()
         {
-            // The node adds one to it.
             self.is_out = clock == u64::MAX;
+            // The node adds one to it.
             self.events.push_back(Event::Clocks { clock, lowest: lowest.min(u64::MAX - 1) });
         }
         self.heard = heard;

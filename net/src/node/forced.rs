@@ -168,7 +168,7 @@ impl Node {
 
     /// A round of this host has published what was asked for.
     pub(super) fn forced(&mut self, cx: &mut Cx<'_>, group: GroupId, postponed: bool) {
-        let Some(outbound) = self.outbound.get_mut(&group) else { return self.handovers.is_paid(group) };
+        let Some(outbound) = self.outbound.get_mut(&group) else { return self.handovers.paid(group) };
         let mut answers = Vec::new();
         for (host, forced) in outbound.forcing.answer() {
             let lowest = self.peers.get(&host).and_then(|peer| peer.lowest);

@@ -68,7 +68,7 @@ impl Handovers {
     }
 
     /// The memory says that it has published, for who asked before a group was left.
-    pub(super) fn is_paid(&mut self, group: GroupId) {
+    pub(super) fn paid(&mut self, group: GroupId) {
         self.owed.remove(&group);
     }
 

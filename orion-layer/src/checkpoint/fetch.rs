@@ -7,7 +7,7 @@ use crate::site::Site;
 use std::path::PathBuf;
 
 /// Who reads what of a checkpoint's files.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Readers {
     /// The lowest worker that has each file.
     pub(super) of: Vec<usize>,

@@ -16,7 +16,7 @@ const MARK: &[u8; 8] = b"HA-PART1";
 pub(super) const TAIL: usize = 24;
 
 /// The files beside the first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Files {
     /// The number of the save.
     pub(super) id: u64,
@@ -25,7 +25,7 @@ pub(super) struct Files {
 }
 
 /// Some bytes in one of the files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Span {
     pub(super) file: usize,
     pub(super) offset: u64,

@@ -10,6 +10,7 @@ mod fetch;
 mod files;
 mod restore;
 mod save;
+mod writers;
 
 pub use self::restore::Checkpoint;
 pub use self::save::CheckpointWriter;

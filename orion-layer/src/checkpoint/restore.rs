@@ -35,10 +35,14 @@ struct First {
 }
 
 impl Context<'_> {
-    /// Opens a checkpoint; `None` if there is no such file. Collective.
+    /// Opens a checkpoint; `None` if there is no such file on any host of the job. Collective.
+    ///
+    /// One that several hosts saved is in several files, each of which may lie on any host of this job, beside where the first one
+    /// is or would be: what other hosts need of it is sent to them.
     ///
     /// # Errors
-    /// [`Error::Format`] if it is no checkpoint or damaged, [`Error::Io`]: the same error on every worker.
+    /// [`Error::Format`] if it is no checkpoint or damaged, if one of its files is on no host, or if two hosts have different
+    /// checkpoints by this name; [`Error::Io`]: the same error on every worker.
     #[track_caller]
     pub fn open_checkpoint(&mut self, path: impl AsRef<Path>) -> Result<Option<Checkpoint>> {
         let (site, path) = (Site::here(), path.as_ref());
@@ -163,7 +167,8 @@ impl Checkpoint {
         let (stored, shape) = context.agree_on_same(site, found)?;
         // As a new array is cut.
         let rows = Layout::even(0, shape.first().copied().unwrap_or(0), context.size());
-        let row_bytes = shape.iter().skip(1).product::<usize>() * size_of::<T>();
+        // A shape without elements may have any other extents.
+        let row_bytes = shape.iter().skip(1).fold(size_of::<T>(), |all, next| all.saturating_mul(*next));
         let mine = rows.range(context.rank() as usize);
         let bytes = (mine.start * row_bytes) as u64..(mine.end * row_bytes) as u64;
         let spans = within(stored.pieces.iter().map(|piece| piece.span), bytes);

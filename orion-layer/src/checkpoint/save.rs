@@ -1,6 +1,7 @@
 //! Writing a checkpoint.
 use super::contents::{Block, Contents, MARK, Piece, StoredArray, StoredEntries, StoredValue, type_name};
 use super::files::{self, Files, Span};
+use super::writers::Writers;
 use crate::array::exchange::exchange_parcels;
 use crate::array::{DistArray, SparseArray, Value};
 use crate::checksum::{Checksum, checksum};
@@ -27,10 +28,7 @@ pub struct CheckpointWriter<'a, 'w> {
     /// On the first worker of a host.
     out: Option<NewFile>,
     at: u64,
-    /// The number of the file of each host, 0 for that of worker 0's.
-    numbers: Vec<usize>,
-    /// The first worker of each host.
-    writers: Vec<usize>,
+    writers: Writers,
     pub(super) contents: Contents,
     /// Whether a step failed, of which all workers know.
     failed: bool,
@@ -63,7 +61,7 @@ impl CheckpointWriter<'_, '_> {
         let rows = array.rows_by_host(&self.context.fabric);
         let written = once(self.contents.has(name), "array", name).and_then(|()| self.pieces(array, &rows));
         let mine = self.step(site, written)?;
-        let mut of_files = vec![Vec::new().into_iter(); self.numbers.len()];
+        let mut of_files = vec![Vec::new().into_iter(); self.writers.files];
         self.context.exchange_values(site, &mine, |_, pieces: Vec<Piece>| {
             if let Some(file) = pieces.first().map(|piece| piece.span.file) {
                 of_files[file] = pieces.into_iter();
@@ -71,7 +69,8 @@ impl CheckpointWriter<'_, '_> {
             Ok(())
         })?;
         let missing = || Error::Message("found: a host has stored less than it holds".into());
-        let in_order = rows.iter().map(|(host, _)| of_files[self.numbers[*host]].next().ok_or_else(missing));
+        let in_order =
+            rows.iter().map(|(host, _)| of_files[self.writers.file_of(*host)].next().ok_or_else(missing));
         let pieces = in_order.collect::<Result<Vec<Piece>>>()?;
         let (shape, element) = (array.shape().to_vec(), type_name::<T>());
         let stored = StoredArray { shape, element, element_bytes: size_of::<T>(), pieces };
@@ -85,8 +84,8 @@ impl CheckpointWriter<'_, '_> {
         array: &DistArray<T, N>,
         rows: &[(usize, Range<usize>)],
     ) -> Result<Vec<Piece>> {
-        let host = self.context.fabric.host_of(self.context.rank() as usize);
-        let (Some(out), file) = (&mut self.out, self.numbers[host]) else { return Ok(Vec::new()) };
+        let (host, file) = (self.writers.host(), self.writers.file());
+        let Some(out) = &mut self.out else { return Ok(Vec::new()) };
         let mut pieces = Vec::new();
         for (_, rows) in rows.iter().filter(|(of, _)| *of == host) {
             let (offset, mut checksum) = (self.at, Checksum::new());
@@ -120,8 +119,7 @@ impl CheckpointWriter<'_, '_> {
     /// Writes the blocks of all workers, as [`encode`] makes them. Collective.
     pub(super) fn blocks(&mut self, site: Site, mine: Result<Vec<u8>>) -> Result<Vec<Block>> {
         let context = &mut *self.context;
-        let host = context.fabric.host_of(context.rank() as usize);
-        let (file, writer) = (self.numbers[host], self.writers[host]);
+        let (file, writer) = (self.writers.file(), self.writers.writer());
         let parcels = mine.map(|mine| {
             let mut parcels = vec![Vec::new(); context.size()];
             parcels[writer] = mine;
@@ -202,6 +200,9 @@ impl Context<'_> {
     /// Writes a checkpoint: `save` stores arrays and values. An old file of this name stays whole until the new
     /// one is complete. Collective, with all that `save` does.
     ///
+    /// On several hosts, the first worker of each writes what the workers there hold: that of worker 0's host to `path`, which
+    /// names the others, `path.ID.1` and so on. Files of earlier saves are removed when all are complete.
+    ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("hectare-doc-{}.ckpt", std::process::id()));
     /// hectare_orion::run(2, |w| {
@@ -235,28 +236,20 @@ impl Context<'_> {
         save: impl FnOnce(&mut CheckpointWriter<'_, '_>) -> Result<()>,
     ) -> Result<()> {
         let (site, path) = (Site::here(), path.as_ref());
-        let (fabric, size) = (&self.fabric, self.size());
-        let writers: Vec<usize> = (0..fabric.hosts()).map(|host| fabric.first_of(host)).collect();
-        // Hosts without workers have none; that of worker 0 comes first, as ranks are in the order of hosts.
-        let with_workers = |host: &usize| (0..size).any(|rank| fabric.host_of(rank) == *host);
-        let numbers: Vec<usize> =
-            (0..writers.len()).map(|host| (0..host).filter(with_workers).count()).collect();
-        let (host, files) =
-            (fabric.host_of(self.rank() as usize), (0..writers.len()).filter(with_workers).count());
+        let writers = Writers::of(self);
         let mut id = 0;
-        if files > 1 {
+        if writers.files > 1 {
             self.exchange_values(site, &self.root(new_id), |_, told: Option<u64>| {
                 id = told.unwrap_or(id);
                 Ok(())
             })?;
         }
-        let (is_writer, number) = (writers[host] == self.rank() as usize, numbers[host]);
+        let (is_writer, number) = (writers.is_writer(), writers.file());
         let place = files::place(path, id, number);
         let out = is_writer.then(|| NewFile::create(&place)).transpose();
         let out = self.agree_on_same(site, out)?;
         let contents = Contents::default();
-        let mut saving =
-            CheckpointWriter { context: self, out, at: 0, numbers, writers, contents, failed: false };
+        let mut saving = CheckpointWriter { context: self, out, at: 0, writers, contents, failed: false };
         let saved = save(&mut saving);
         if saving.failed {
             // All workers know; the part that is written is removed.
@@ -265,12 +258,15 @@ impl Context<'_> {
             return saved.and_then(|()| Err(passed_over()));
         }
         saving.step(site, saved)?;
-        let CheckpointWriter { mut out, at, numbers, mut contents, .. } = saving;
-        if files > 1 {
-            let mut others = vec![(0, 0); files - 1];
-            self.exchange_values(site, &is_writer.then_some((host, at)), |_, told: Option<(usize, u64)>| {
-                if let Some((host, bytes)) = told.filter(|(host, _)| numbers[*host] > 0) {
-                    others[numbers[host] - 1] = (host, bytes);
+        let CheckpointWriter { mut out, at, writers, mut contents, .. } = saving;
+        if writers.files > 1 {
+            let mut others = vec![(0, 0); writers.files - 1];
+            let mine = is_writer.then_some((writers.host(), at));
+            self.exchange_values(site, &mine, |_, told: Option<(usize, u64)>| {
+                if let Some((host, bytes)) = told
+                    && let Some(index) = writers.file_of(host).checked_sub(1)
+                {
+                    others[index] = (host, bytes);
                 }
                 Ok(())
             })?;

@@ -105,8 +105,7 @@ impl Agent {
         // Acquire, both: pairs with the release in `publish_plan`. The news that are taken below are of all that it covers.
         let acting = &segment.header().sync.acting;
         let lowest = acting.lowest_clock.load(Ordering::Acquire);
-        let is_over = self.is_over();
-        let local = if is_over { u64::MAX } else { acting.local_clock.load(Ordering::Acquire) };
+        let local = if self.is_over() { u64::MAX } else { acting.local_clock.load(Ordering::Acquire) };
         let clocks = (local, lowest);
         let used = segment.used_areas();
         let looked_everywhere = self.known.len();
