@@ -174,7 +174,7 @@ fn train_to_save(
         Steps::AdaRevision => Columns::Buffered(w.buffered(v, AdaRevision::new(o.rate().into()))?),
         _ => Columns::Plain(v),
     };
-    let relax = Relaxation { consistency, every: o.run.every(CLOCKS) };
+    let relax = Relaxation { consistency, every: o.run.every(CLOCKS), ..Relaxation::default() };
     let baseline = mean_guess(w, &r, &test)?;
     let mut curve = Curve::of("test RMSE", TOO_LONG).against(baseline).after(begun);
     for number in begun..o.passes {

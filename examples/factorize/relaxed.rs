@@ -15,7 +15,7 @@ pub(super) fn pass(
     u: &mut DistArray<f32, 2>,
     v: &mut DistArray<f32, 2>,
 ) -> Result<f64> {
-    let (row, Relaxation { consistency, every }) = (RefCell::new(vec![0.0; v.shape()[1]]), relax);
+    let (row, Relaxation { consistency, every, .. }) = (RefCell::new(vec![0.0; v.shape()[1]]), relax);
     parallel_for!(w, unordered, read r, write u, relax v, sum squares: f64,
         consistency = consistency, every = every;
     for ((i, j), x) in r {
@@ -35,7 +35,7 @@ pub(super) fn revised_pass(
     u: &mut DistArray<f32, 2>,
     v: &mut Buffered<f32, 2, AdaRevision>,
 ) -> Result<f64> {
-    let (gradient, Relaxation { consistency, every }) = (RefCell::new(vec![0.0; o.rank]), relax);
+    let (gradient, Relaxation { consistency, every, .. }) = (RefCell::new(vec![0.0; o.rank]), relax);
     parallel_for!(w, unordered, read r, write u, buffer v, sum squares: f64,
         consistency = consistency, every = every;
     for ((i, j), x) in r {

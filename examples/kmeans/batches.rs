@@ -19,7 +19,7 @@ fn pass(
     points: &DistArray<f32, 2>,
     totals: &mut Buffered<f64, 2, Sum>,
     centers: &mut Centers,
-    Relaxation { consistency, every }: Relaxation,
+    Relaxation { consistency, every, .. }: Relaxation,
 ) -> Result<()> {
     let [count, columns] = points.shape();
     let own = RefCell::new((centers.clone(), vec![0.0; columns + 1]));
@@ -48,7 +48,8 @@ pub(crate) fn train(
     let [count, columns] = points.shape();
     let zeros = w.zeros::<f64, 2>([centers.len(), columns + 1])?.named("totals");
     let mut totals = w.buffered(zeros, Sum)?;
-    let relax = Relaxation { consistency, every: o.run.every(count.div_ceil(o.batch)) };
+    let every = o.run.every(count.div_ceil(o.batch));
+    let relax = Relaxation { consistency, every, ..Relaxation::default() };
     for _ in 0..o.passes {
         curve.begin();
         pass(w, points, &mut totals, centers, relax)?;

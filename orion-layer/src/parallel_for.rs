@@ -53,7 +53,8 @@
 ///   [`ServedView`](crate::serve::ServedView)s with the same methods. A slice of the body that computes their subscripts
 ///   runs first, and the keys that it finds are prefetched in bulk; `prefetch = false`: keys are looked up one by one.
 /// - `consistency = place`: the [`Consistency`](crate::relax::Consistency) of these, `Bsp` if left out; `every = place`:
-///   how often workers merge ([`Every`](crate::relax::Every)). The same on all workers.
+///   how often workers merge ([`Every`](crate::relax::Every)); `tail = place`: what of arrays under `relax` and `buffer` they merge
+///   less often ([`Tail`](crate::relax::Tail)). The same on all workers.
 /// - `schedule = place`: a [`Schedule`](crate::schedule::Schedule), instead of the cheapest valid one. It is evaluated
 ///   once, and again when its `Debug` output changes.
 ///

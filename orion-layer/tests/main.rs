@@ -43,6 +43,7 @@ mod slices;
 mod slices_effects;
 mod soundness;
 mod sparse_arrays;
+mod tail;
 mod text_files;
 mod text_tables;
 

@@ -43,7 +43,7 @@ fn each_consistency_has_a_report_of_its_own() {
         let found: Vec<_> = all[0].iter().map(found).collect();
         let expected = RUNS.iter().map(|(consistency, every, passes)| {
             let every = if *consistency == Consistency::Serializable { Every::default() } else { *every };
-            (Some(Relaxation { consistency: *consistency, every }), *passes)
+            (Some(Relaxation { consistency: *consistency, every, ..Relaxation::default() }), *passes)
         });
         assert_eq!(found, expected.chain([(None, 4)]).collect::<Vec<_>>());
         assert!(all.iter().all(|reports| reports == &all[0]));
@@ -76,6 +76,7 @@ fn explanations_say_once_what_is_common() {
     let relax = |(consistency, every, _): &(Consistency, Every, u64)| Relaxation {
         consistency: *consistency,
         every: *every,
+        ..Relaxation::default()
     };
     let same_clocks: Vec<Relaxation> = RUNS[..5].iter().map(relax).collect();
     let serial = Relaxation::default();

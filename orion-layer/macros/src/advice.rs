@@ -20,7 +20,7 @@ pub(crate) fn unnamed(name: &Ident, input: ParseStream<'_>) -> Error {
 }
 
 /// The words that clauses begin with.
-const WORDS: [&str; 15] = [
+const WORDS: [&str; 16] = [
     "ordered",
     "unordered",
     "read",
@@ -31,6 +31,7 @@ const WORDS: [&str; 15] = [
     "prefetch",
     "consistency",
     "every",
+    "tail",
     "schedule",
     "sum",
     "min",

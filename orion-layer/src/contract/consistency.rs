@@ -1,4 +1,5 @@
 //! The consistency of the arrays that a loop relaxes, and how often workers merge their changes.
+use super::Tail;
 use crate::error::Error;
 use crate::text::counted;
 use std::time::Duration;
@@ -199,6 +200,9 @@ pub struct Relaxation {
     pub consistency: Consistency,
     /// How often workers merge.
     pub every: Every,
+    /// What they merge less often.
+    #[serde(default)]
+    pub tail: Tail,
 }
 
 impl Relaxation {
@@ -216,6 +220,12 @@ impl Relaxation {
             }
             Every::Iterations(u64::MAX) | Every::Time(Duration::MAX) | Every::Staleness(u64::MAX) => {
                 "a clock would never come: take fewer, or PerPass(1), one in a pass"
+            }
+            Every::Staleness(_) if !self.tail.is_none() => {
+                "staleness is not measured where there is a `tail`: give an interval, as PerPass(64)"
+            }
+            _ if self.tail.clocks == 0 => {
+                return Some(format!("`tail = {:?}`: it would never be merged: take at least 1", self.tail));
             }
             _ => return None,
         };
@@ -238,19 +248,20 @@ impl Relaxation {
     }
 
     /// The key by which a plan is kept.
-    pub(crate) fn key(&self) -> [u64; 2] {
+    pub(crate) fn key(&self) -> [u64; 4] {
         let kind = match self.consistency {
-            Consistency::Serializable => return [0, 0],
+            Consistency::Serializable => return [0; 4],
             Consistency::Bsp => 1,
             Consistency::Bounded(_) => 2,
             Consistency::Async => 3,
         };
-        match self.every {
-            Every::PerPass(times) => [kind, times as u64],
-            Every::Iterations(count) => [kind | 4, count],
-            Every::Time(_) => [kind | 8, 0],
-            Every::Staleness(most) => [kind | 12, most],
-        }
+        let (kind, often) = match self.every {
+            Every::PerPass(times) => (kind, times as u64),
+            Every::Iterations(count) => (kind | 4, count),
+            Every::Time(_) => (kind | 8, 0),
+            Every::Staleness(most) => (kind | 12, most),
+        };
+        [kind, often, self.tail.first as u64, self.tail.clocks]
     }
 }
 
@@ -273,7 +284,7 @@ mod tests {
 
     #[test]
     fn cells_keep_the_delay() {
-        let relax = |every| Relaxation { consistency: Consistency::Bsp, every };
+        let relax = |every| Relaxation { consistency: Consistency::Bsp, every, tail: Tail::NONE };
         assert_eq!(relax(Every::Iterations(100)).cells(1050.0, 2), 11);
         assert_eq!(relax(Every::PerPass(16)).cells(1e6, 3), 48);
         let complaint = relax(Every::Iterations(0)).complaint();

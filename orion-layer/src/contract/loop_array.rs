@@ -138,11 +138,12 @@ pub trait LoopArray {
     fn enter(&mut self, _worker: &mut Worker, _params: &PassParams) -> Result<bool> {
         Ok(false)
     }
-    /// Publishes what this worker did to it in clock `clock`.
+    /// Publishes what this worker did to it in clock `clock`: to all of it, if it is a clock of the `whole`, else to its head
+    /// ([`Tail`](super::Tail)).
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core).
-    fn publish(&mut self, _worker: &Worker, _clock: u64) -> Result<Traffic> {
+    fn publish(&mut self, _worker: &Worker, _clock: u64, _whole: bool) -> Result<Traffic> {
         Ok(Traffic::default())
     }
     /// Up to which clock that which worker `rank` published can be read here; clocks themselves may come sooner.
@@ -175,11 +176,17 @@ pub trait LoopArray {
         Ok(())
     }
     /// Learns what others did in the clocks that they have published, `published` of each. Which contributions
-    /// are merged says `applied`.
+    /// are merged says `applied`. At a clock of the `whole` it learns of all of it, else of its head.
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core).
-    fn refresh(&mut self, _worker: &Worker, _published: &[u64], _applied: Applied<'_>) -> Result<Traffic> {
+    fn refresh(
+        &mut self,
+        _worker: &Worker,
+        _published: &[u64],
+        _applied: Applied<'_>,
+        _whole: bool,
+    ) -> Result<Traffic> {
         Ok(Traffic::default())
     }
     /// Merges what all contributed to it, after a pass that went well everywhere. Collective.

@@ -13,6 +13,7 @@ mod rule;
 mod serves;
 mod serving;
 mod space;
+mod tail;
 mod treatment;
 
 pub use self::applied::Applied;
@@ -27,4 +28,6 @@ pub use self::rule::Rule;
 pub use self::serves::{NoKeyView, NoKeyViewFamily, Serves};
 pub use self::serving::PrefetchStats;
 pub use self::space::{IterationSpace, Ranges, Visit, entry_parts};
+pub(crate) use self::tail::Extent;
+pub use self::tail::Tail;
 pub use self::treatment::{PassParams, Traffic, Treatment};

@@ -12,6 +12,10 @@ pub(super) enum DescriptionError {
     NothingRelaxed(Consistency),
     #[error("{0}")]
     Clocks(String),
+    #[error(
+        "{0} is served, and only arrays under `relax` and `buffer` have a `tail`: give the others a loop of their own"
+    )]
+    ServedTail(String),
     #[error("an ordered loop cannot be relaxed: say `unordered`, or `Consistency::Serializable`")]
     Ordered,
     #[error("{access:?} names array number {number}, which is not passed")]
@@ -52,6 +56,11 @@ pub(super) fn relax(
     }
     if let Some(complaint) = head.relax.complaint() {
         return Err(DescriptionError::Clocks(complaint));
+    }
+    if let Some(served) = treated.iter().position(|(_, treatment)| *treatment == Treatment::Served)
+        && !head.relax.tail.is_none()
+    {
+        return Err(DescriptionError::ServedTail(nest.arrays[served].name.clone()));
     }
     if nest.order == Order::Ordered && !head.relax.is_exact() {
         return Err(DescriptionError::Ordered);

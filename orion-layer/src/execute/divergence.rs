@@ -74,6 +74,7 @@ fn words<S: IterationSpace>(
     }
     words.push(format!("consistency = {:?}", head.relax.consistency));
     words.push(format!("every = {:?}", head.relax.every));
+    words.push(format!("tail = {:?}", head.relax.tail));
     words.extend(head.schedule.map(|schedule| format!("schedule {schedule:?}")));
     words.extend(checking.then(|| "check_loops".to_owned()));
     let captured = head.captured.iter().filter_map(|(name, value)| Some((name, (*value)?)));

@@ -40,7 +40,7 @@ pub(crate) struct Key {
     pub(crate) arrays: Vec<(u64, bool)>,
     pub(crate) space: u64,
     pub(crate) invariants: Vec<i64>,
-    pub(crate) relax: [u64; 2],
+    pub(crate) relax: [u64; 4],
     /// A schedule of the program's own, as it shows itself.
     pub(crate) schedule: Option<String>,
 }

@@ -12,6 +12,7 @@ use super::news::News;
 use super::ring::{List, Ring};
 use super::touched::Touched;
 use super::{Additive, Applied, Apply, PassParams, Traffic};
+use crate::contract::Extent;
 use crate::error::{Error, Result};
 use hectare_dsm::bytemuck::Zeroable;
 use hectare_dsm::{Cells, Worker};
@@ -30,8 +31,10 @@ pub(super) struct Contributions<T: Additive, A: Apply<T>> {
     pub(super) beside: Beside<T>,
     /// Which elements it contributed to.
     pub(super) touched: Touched,
-    /// Whether a clock has ended: the body does not run again before the next [`Contributions::refresh`].
-    at_clock: bool,
+    extent: Extent,
+    /// The elements to which this worker has contributed nothing that is not published: those that a clock merged that has just ended, as
+    /// the body does not run again before the next [`Contributions::refresh`]. None in the middle of a clock.
+    readable: usize,
     /// The remembered state of when `values` was read.
     seen: Vec<A::Snapshot>,
     /// The elements whose values are not those of the array any more.
@@ -48,7 +51,8 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
             ring: None,
             beside: Beside::new(),
             touched: Touched::default(),
-            at_clock: false,
+            extent: Extent { head: 0, len: 0 },
+            readable: 0,
             seen: Vec::new(),
             news: News::default(),
             list: List::new(),
@@ -64,9 +68,10 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
         &mut self,
         worker: &mut Worker,
         number: u64,
-        (len, has_rows): (usize, bool),
+        (extent, has_rows): (Extent, bool),
         params: &PassParams,
     ) -> Result<()> {
+        let len = extent.len;
         let ring = match &mut self.ring {
             Some(ring) => ring,
             None => {
@@ -78,17 +83,18 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
         self.beside.reset(len, has_rows);
         self.touched.reset(len);
         self.seen.resize(if Self::REMEMBERS { len } else { 0 }, A::Snapshot::zeroed());
-        self.news.reset(params.workers);
-        self.at_clock = false;
+        self.news.reset(params.workers, extent.head);
+        (self.extent, self.readable) = (extent, 0);
         Ok(())
     }
 
-    /// Publishes what this worker contributed in clock `clock`, from 0.
-    pub(super) fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Traffic> {
-        self.at_clock = true;
+    /// Publishes what this worker contributed by the end of clock `clock`, from 0, to the whole array or to its head.
+    pub(super) fn publish(&mut self, worker: &Worker, clock: u64, whole: bool) -> Result<Traffic> {
+        let merged = self.extent.merged(whole);
+        self.readable = merged.end;
         let Contributions { beside, touched, seen, list, .. } = self;
         list.clear();
-        touched.drain(|at| {
+        touched.drain(merged.end, |at| {
             let sum = beside.take_sum(at);
             if !sum.is_zero() {
                 list.elements.push(at as u32);
@@ -108,8 +114,8 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
     }
 
     /// Applies what worker `from` contributed in clock `clock` to this worker's share of the elements; `shares` are those of all.
-    /// At a clock it reads at once what comes of it, while that is at hand. Not in the middle of a clock: what the body has
-    /// contributed since the last one goes with what was remembered then.
+    /// At a clock it reads at once what comes of it, while that is at hand. Not in the middle of a clock, nor elements that the clock
+    /// did not merge: what the body has contributed since the last one goes with what was remembered then.
     pub(super) fn apply(
         &mut self,
         worker: &Worker,
@@ -119,7 +125,7 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
         state: Option<Cells<'_, A::State>>,
         shares: impl Iterator<Item = Range<usize>> + Clone,
     ) -> Result<()> {
-        let Contributions { ring, beside, seen: remembered, news, at_clock, .. } = self;
+        let Contributions { ring, beside, seen: remembered, news, readable, .. } = self;
         let mut elements = news.room();
         let sent = ring.as_ref().ok_or_else(unprepared)?.load(worker, (from, clock), &mut elements)?;
         let me = worker.rank() as usize;
@@ -135,14 +141,14 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
             if let Some(state) = state {
                 state.set(element, helper);
             }
-            if *at_clock {
+            if element < *readable {
                 beside.set(element, value);
                 if state.is_some() && Self::REMEMBERS {
                     remembered[element] = rule.snapshot(&helper);
                 }
             }
         }
-        news.add((from, clock), elements, shares, at_clock.then_some(me));
+        news.add((from, clock), elements, shares, (me, *readable));
         Ok(())
     }
 
@@ -154,24 +160,26 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
         state: Option<Cells<'_, A::State>>,
     ) -> Traffic {
         let Contributions { beside, seen, .. } = self;
-        load(rule, (beside, seen), target, state.filter(|_| Self::REMEMBERS))
+        load(rule, (beside, seen), self.extent.len, target, state.filter(|_| Self::REMEMBERS))
     }
 
-    /// Reads the elements that have changed since they were read, as far as they are known to be `applied`.
+    /// Reads the elements that have changed since they were read, as far as they are known to be `applied`: those of the whole array or
+    /// of its head.
     pub(super) fn refresh(
         &mut self,
         rule: &A,
         target: Cells<'_, T>,
         state: Option<Cells<'_, A::State>>,
-        applied: Applied<'_>,
+        (applied, whole): (Applied<'_>, bool),
     ) -> Traffic {
-        self.at_clock = false;
+        self.readable = 0;
+        let merged = self.extent.merged(whole);
         let Contributions { beside, seen, news, .. } = self;
         let state = state.filter(|_| Self::REMEMBERS);
         let mut traffic = Traffic::default();
-        news.read(applied, &mut |elements| {
+        news.read(applied, whole, &mut |elements| {
             let Some(elements) = elements else {
-                traffic.bytes += load(rule, (beside, seen), target, state).bytes;
+                traffic.bytes += load(rule, (beside, seen), merged.end, target, state).bytes;
                 return;
             };
             for element in elements {
@@ -187,18 +195,19 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
     }
 }
 
-/// Reads all elements, and what is remembered of their helper values.
+/// Reads the first `count` elements, and what is remembered of their helper values.
 fn load<T: Additive, A: Apply<T>>(
     rule: &A,
     (beside, seen): (&mut Beside<T>, &mut [A::Snapshot]),
+    count: usize,
     target: Cells<'_, T>,
     state: Option<Cells<'_, A::State>>,
 ) -> Traffic {
-    beside.values().enumerate().for_each(|(at, value)| *value = target.get(at));
+    beside.values().take(count).enumerate().for_each(|(at, value)| *value = target.get(at));
     if let Some(state) = state {
-        for (at, seen) in seen.iter_mut().enumerate() {
+        for (at, seen) in seen.iter_mut().take(count).enumerate() {
             *seen = rule.snapshot(&state.get(at));
         }
     }
-    Traffic { bytes: (target.len() * size_of::<T>() + size_of_val(seen)) as u64, ..Traffic::default() }
+    Traffic { bytes: (count * (size_of::<T>() + size_of::<A::Snapshot>())) as u64, ..Traffic::default() }
 }

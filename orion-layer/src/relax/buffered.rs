@@ -5,7 +5,9 @@ use super::buffer_view::{BufferView, Sink};
 use super::{Additive, Applied, Apply, PassParams, Traffic, Treatment};
 use crate::array::{DistArray, Layout};
 use crate::context::Context;
-use crate::contract::{ArrayArg, ArrayTrace, Family, KeyNotes, LoopArray, NoKeyView, NoKeyViewFamily, Rule};
+use crate::contract::{
+    ArrayArg, ArrayTrace, Extent, Family, KeyNotes, LoopArray, NoKeyView, NoKeyViewFamily, Rule,
+};
 use crate::error::Result;
 use crate::fabric::watched::Reading;
 use crate::panics::merging;
@@ -273,7 +275,8 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
         self.params = Some(*params);
         let all = &mut *self.all;
         let (number, len) = (all.target.number(), all.target.len());
-        let prepared = all.contributions.prepare(worker, number, (len, N > 1), params);
+        let extent = Extent { head: params.relax.tail.head(&all.target.shape()), len };
+        let prepared = all.contributions.prepare(worker, number, (extent, N > 1), params);
         prepared.map_err(|error| error.of_array(all.target.name(), "what a worker contributes to it"))?;
         self.copy_from_others(worker)?;
         let Buffered { target, state, rule, contributions } = &mut *self.all;
@@ -284,9 +287,9 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
         Ok(true)
     }
 
-    fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Traffic> {
+    fn publish(&mut self, worker: &Worker, clock: u64, whole: bool) -> Result<Traffic> {
         match self.params {
-            Some(_) => self.all.contributions.publish(worker, clock),
+            Some(_) => self.all.contributions.publish(worker, clock, whole),
             None => Ok(Traffic::default()),
         }
     }
@@ -315,14 +318,18 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
         })
     }
 
-    fn refresh(&mut self, worker: &Worker, _published: &[u64], applied: Applied<'_>) -> Result<Traffic> {
+    fn refresh(
+        &mut self,
+        worker: &Worker,
+        _published: &[u64],
+        applied: Applied<'_>,
+        whole: bool,
+    ) -> Result<Traffic> {
         let Buffered { target, state, rule, contributions } = &mut *self.all;
         let (elements, states) = places_of(target, state.as_ref(), &mut self.mirror, worker)?;
-        merging(
-            target.name(),
-            type_name::<A>(),
-            || Ok(contributions.refresh(rule, elements, states, applied)),
-        )
+        merging(target.name(), type_name::<A>(), || {
+            Ok(contributions.refresh(rule, elements, states, (applied, whole)))
+        })
     }
 
     fn fold(&mut self, worker: &Worker, _published: &[u64]) -> Result<()> {

@@ -31,7 +31,11 @@ impl Sharing {
 impl fmt::Display for Relaxation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "consistency = {:?}", self.consistency)?;
-        if self.is_exact() { Ok(()) } else { write!(f, ", every = {:?}", self.every) }
+        if self.is_exact() {
+            return Ok(());
+        }
+        write!(f, ", every = {:?}", self.every)?;
+        if self.tail.is_none() { Ok(()) } else { write!(f, ", tail = {:?}", self.tail) }
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) use self::explained::{Sharing, explained};
 pub(crate) use self::relaxed::Relaxed;
 pub use self::report::{LoopReport, Staleness};
 pub(crate) use self::trials::Trials;
-pub use crate::contract::{Applied, Consistency, Every, PassParams, Relaxation, Traffic, Treatment};
+pub use crate::contract::{Applied, Consistency, Every, PassParams, Relaxation, Tail, Traffic, Treatment};
 pub use crate::replica::{Additive, ElementIndex, RelaxedView};
 
 /// Contributions of so many clocks of a worker may be on their way to a buffered array.

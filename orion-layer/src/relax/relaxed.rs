@@ -131,9 +131,9 @@ impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
         Ok(true)
     }
 
-    fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Traffic> {
+    fn publish(&mut self, worker: &Worker, clock: u64, whole: bool) -> Result<Traffic> {
         match self.copying() {
-            Some(params) => self.array.replica.publish(worker, clock, &params),
+            Some(params) => self.array.replica.publish(worker, clock, whole, &params),
             None => Ok(Traffic::default()),
         }
     }
@@ -145,9 +145,15 @@ impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
         }
     }
 
-    fn refresh(&mut self, worker: &Worker, published: &[u64], _applied: Applied<'_>) -> Result<Traffic> {
+    fn refresh(
+        &mut self,
+        worker: &Worker,
+        published: &[u64],
+        _applied: Applied<'_>,
+        whole: bool,
+    ) -> Result<Traffic> {
         match self.copying() {
-            Some(params) => self.array.replica.refresh(worker, published, &params),
+            Some(params) => self.array.replica.refresh(worker, published, whole, &params),
             None => Ok(Traffic::default()),
         }
     }

@@ -37,11 +37,14 @@ impl Touched {
         }
     }
 
-    /// Calls `act` with each element, ascending, and forgets them.
+    /// Calls `act` with each element below `end`, ascending, and forgets these.
     #[inline]
-    pub(super) fn drain(&mut self, mut act: impl FnMut(usize)) {
-        for (number, word) in self.words.iter_mut().enumerate() {
-            let mut rest = std::mem::take(word);
+    pub(super) fn drain(&mut self, end: usize, mut act: impl FnMut(usize)) {
+        for (number, word) in self.words.iter_mut().take(end.div_ceil(WORD)).enumerate() {
+            let below = end - number * WORD;
+            let mask = if below < WORD { (1 << below) - 1 } else { u64::MAX };
+            let mut rest = *word & mask;
+            *word &= !mask;
             while rest != 0 {
                 act(number * WORD + rest.trailing_zeros() as usize);
                 rest &= rest - 1;
@@ -62,9 +65,24 @@ mod tests {
             touched.add(at);
         }
         let mut all = Vec::new();
-        touched.drain(|at| all.push(at));
+        touched.drain(300, |at| all.push(at));
         assert_eq!(all, [0, 63, 64, 128, 299]);
-        touched.drain(|at| panic!("{at} was forgotten"));
+        touched.drain(300, |at| panic!("{at} was forgotten"));
+    }
+
+    #[test]
+    fn what_is_behind_the_end_stays() {
+        let all = [0, 63, 64, 65, 128, 299];
+        for end in [0, 1, 63, 64, 65, 66, 129, 299, 300] {
+            let mut touched = Touched::default();
+            touched.reset(300);
+            all.iter().for_each(|at| touched.add(*at));
+            let (mut before, mut after) = (Vec::new(), Vec::new());
+            touched.drain(end, |at| before.push(at));
+            touched.drain(300, |at| after.push(at));
+            assert!(before.iter().all(|at| *at < end) && after.iter().all(|at| *at >= end), "{end}");
+            assert_eq!([before, after].concat(), all);
+        }
     }
 
     #[test]
@@ -74,7 +92,7 @@ mod tests {
             touched.reset(200);
             touched.add_all(start..end);
             let mut all = Vec::new();
-            touched.drain(|at| all.push(at));
+            touched.drain(200, |at| all.push(at));
             assert_eq!(all, (start..end).collect::<Vec<_>>());
         }
     }

@@ -15,6 +15,9 @@
 //! one while those behind it read the other. A block is written into both, one clock after the other. Otherwise
 //! there is one slot, and a reader may find sums of a later clock than it knows of.
 //!
+//! Of an array with a tail ([`Tail`](crate::contract::Tail)) blocks of the tail are looked at, published and added up at clocks of the whole
+//! alone. Their even and odd clocks are those of the whole.
+//!
 //! On several hosts sums and stamps are published together, when a clock ends, and a reader sees all of one state; which, says a
 //! word behind the stamps, since the clock itself may come before it.
 use super::Additive;
@@ -42,8 +45,12 @@ pub(crate) struct Replica<T: Element> {
     before: Vec<T>,
     /// The blocks that this worker changed in the last clock.
     changed: Vec<bool>,
-    /// The clock of each worker up to which its changes are in `before`.
-    seen: Vec<u64>,
+    /// The clock of each worker up to which its changes are in `before`: of the head, and of the tail.
+    seen: [Vec<u64>; 2],
+    /// So many blocks are the head.
+    head: usize,
+    /// Slots that this pass uses.
+    slots: usize,
 }
 
 /// The shared memory of all workers: the slots of sums, and the stamps of blocks.
@@ -66,7 +73,9 @@ impl<T: Element> Replica<T> {
             values: Vec::new(),
             before: Vec::new(),
             changed: Vec::new(),
-            seen: Vec::new(),
+            seen: [Vec::new(), Vec::new()],
+            head: 0,
+            slots: SLOTS,
         }
     }
 
@@ -104,10 +113,14 @@ fn unprepared() -> Error {
     Error::Invalid("a relaxed array was not prepared".into())
 }
 
-/// The slot of a clock.
-fn slot(clock: u64, params: &PassParams) -> usize {
-    let slots = if params.relax.consistency == Consistency::Bsp { SLOTS } else { 1 };
-    clock as usize % slots
+/// So many slots of sums are used.
+fn slots(params: &PassParams) -> usize {
+    if params.relax.consistency == Consistency::Bsp { SLOTS } else { 1 }
+}
+
+/// The slots of the head and of the tail that hold what was published in so many clocks.
+fn slots_of(clocks: u64, params: &PassParams) -> [usize; 2] {
+    [clocks, clocks.div_ceil(params.relax.tail.clocks)].map(|clocks| clocks as usize % slots(params))
 }
 
 /// The elements of each block of so many.
@@ -116,11 +129,12 @@ fn blocks(len: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
 }
 
 impl<T: Additive> Replica<T> {
-    /// Begins a pass over an array of these elements.
+    /// Begins a pass over an array of these elements, of which so many are the head.
     pub(crate) fn enter(
         &mut self,
         worker: &Worker,
         elements: Reading<'_, T>,
+        head: usize,
         params: &PassParams,
     ) -> Result<()> {
         self.values.resize(elements.len(), T::default());
@@ -128,17 +142,24 @@ impl<T: Additive> Replica<T> {
         self.before.clone_from(&self.values);
         self.changed.clear();
         self.changed.resize(elements.len().div_ceil(BLOCK), false);
-        self.seen.clear();
-        self.seen.resize(params.workers, 0);
+        for seen in &mut self.seen {
+            seen.clear();
+            seen.resize(params.workers, 0);
+        }
+        self.head = head.div_ceil(BLOCK);
+        // What was written in the pass before is in its slots.
+        let used = std::mem::replace(&mut self.slots, slots(params));
         let len = self.values.len();
         let shared = self.shared.as_mut().ok_or_else(unprepared)?;
         let (mut sums, mut stamps) = (shared.sums.write(worker)?, shared.stamps.write(worker)?);
         let mut stamped = vec![0; len.div_ceil(BLOCK) + 1];
         stamps.load(0, &mut stamped)?;
-        for slot in 0..SLOTS {
+        if params.me == 0 {
+            (0..self.slots).try_for_each(|slot| sums.store(slot * len, &self.values))?;
+        }
+        for slot in 0..used {
             if params.me == 0 {
-                sums.store(slot * len, &self.values)?;
-                continue;
+                break;
             }
             let zeros = [T::default(); BLOCK];
             for (_, range) in blocks(len).filter(|(block, _)| stamped[*block] != 0) {
@@ -149,16 +170,28 @@ impl<T: Additive> Replica<T> {
         stamps.store(0, &stamped)
     }
 
-    /// Publishes what this worker has changed by the end of clock `clock`, from 0.
-    pub(crate) fn publish(&mut self, worker: &Worker, clock: u64, params: &PassParams) -> Result<Traffic> {
+    /// Publishes what this worker has changed by the end of clock `clock`, from 0, of the whole or of the head.
+    pub(crate) fn publish(
+        &mut self,
+        worker: &Worker,
+        clock: u64,
+        whole: bool,
+        params: &PassParams,
+    ) -> Result<Traffic> {
         let len = self.values.len();
-        let (from, to) = (slot(clock, params) * len, slot(clock + 1, params) * len);
+        let after = slots_of(clock + 1, params);
+        // Slots take turns.
+        let before = after.map(|slot| (slot + slots(params) - 1) % slots(params));
+        let merged = self.merged(whole);
         let shared = self.shared.as_mut().ok_or_else(unprepared)?;
         let is_published = shared.stamps.is_published();
         let (mut all, mut stamps) = (shared.sums.write(worker)?, shared.stamps.write(worker)?);
-        let mut traffic = Traffic { measured: clock.is_multiple_of(DRIFT_EVERY), ..Traffic::default() };
+        let measured = whole && (clock / params.relax.tail.clocks).is_multiple_of(DRIFT_EVERY);
+        let mut traffic = Traffic { measured, ..Traffic::default() };
         let mut room = [T::default(); BLOCK];
-        for ((block, range), changed) in blocks(self.values.len()).zip(&mut self.changed) {
+        for ((block, range), changed) in blocks(len).zip(&mut self.changed).take(merged) {
+            let is_tail = usize::from(block >= self.head);
+            let (from, to) = (before[is_tail] * len, after[is_tail] * len);
             let (now, before) = (&self.values[range.clone()], &self.before[range.clone()]);
             let was_changed = std::mem::replace(changed, is_different(now, before));
             // The other slot has not got what changed in the last clock.
@@ -201,44 +234,56 @@ impl<T: Additive> Replica<T> {
         }
     }
 
-    /// Learns what all have changed by the clocks `published`.
+    /// So many blocks are merged at a clock.
+    fn merged(&self, whole: bool) -> usize {
+        if whole { self.changed.len() } else { self.head.min(self.changed.len()) }
+    }
+
+    /// Learns what all have changed by the clocks `published`, of the whole or of the head.
     pub(crate) fn refresh(
         &mut self,
         worker: &Worker,
         published: &[u64],
+        whole: bool,
         params: &PassParams,
     ) -> Result<Traffic> {
         let (len, shared) = (self.values.len(), self.shared.as_ref().ok_or_else(unprepared)?);
         let mut all = Vec::with_capacity(params.workers);
-        for (rank, clock) in published.iter().enumerate() {
+        for (rank, clocks) in published.iter().enumerate() {
             let (sums, stamps) = (shared.sums.of(worker, rank)?, shared.stamps.of(worker, rank)?);
-            all.push((sums, slot(*clock, params) * len, stamps, self.seen[rank]));
+            let places = slots_of(*clocks, params).map(|slot| slot * len);
+            all.push((sums, places, stamps, [self.seen[0][rank], self.seen[1][rank]]));
         }
         let (mut traffic, mut room) = (Traffic::default(), [T::default(); BLOCK]);
-        for (block, range) in blocks(len) {
-            if all.iter().all(|(_, _, stamps, seen)| stamps.get(block) <= *seen) {
+        for (block, range) in blocks(len).take(self.merged(whole)) {
+            let is_tail = usize::from(block >= self.head);
+            if all.iter().all(|(_, _, stamps, seen)| stamps.get(block) <= seen[is_tail]) {
                 continue;
             }
             let values = &mut self.values[range.clone()];
             let mut rest = all.iter();
-            if let Some((sums, slot, ..)) = rest.next() {
-                sums.load(slot + range.start, values);
+            if let Some((sums, places, ..)) = rest.next() {
+                sums.load(places[is_tail] + range.start, values);
             }
-            for (sums, slot, ..) in rest {
+            for (sums, places, ..) in rest {
                 let theirs = &mut room[..range.len()];
-                sums.load(slot + range.start, theirs);
+                sums.load(places[is_tail] + range.start, theirs);
                 values.iter_mut().zip(theirs).for_each(|(value, theirs)| *value = value.plus(*theirs));
             }
             self.before[range].copy_from_slice(values);
             traffic.bytes += (size_of_val(values) * (all.len() - 1)) as u64;
         }
-        self.seen.copy_from_slice(published);
+        let [head, tail] = &mut self.seen;
+        head.copy_from_slice(published);
+        if whole {
+            tail.copy_from_slice(published);
+        }
         Ok(traffic)
     }
 
     /// Learns what the array has become; nobody changes anything any more.
     pub(crate) fn fold(&mut self, worker: &Worker, published: &[u64], params: &PassParams) -> Result<&[T]> {
-        self.refresh(worker, published, params)?;
+        self.refresh(worker, published, true, params)?;
         Ok(&self.values)
     }
 }

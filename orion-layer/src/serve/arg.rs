@@ -138,7 +138,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for ServedArg<'_, T, N,
         self.state.make_room(worker)
     }
 
-    fn publish(&mut self, worker: &Worker, clock: u64) -> Result<Traffic> {
+    fn publish(&mut self, worker: &Worker, clock: u64, _whole: bool) -> Result<Traffic> {
         let bytes = self.state.publish(worker, clock)?;
         Ok(Traffic { bytes, ..Traffic::default() })
     }

@@ -31,7 +31,7 @@ impl Head {
         if self.arrays.iter().any(|array| array.treatment != Treatment::Kept) {
             return Ok(());
         }
-        match self.consistency.as_ref().or(self.every.as_ref()) {
+        match self.consistency.as_ref().or(self.every.as_ref()).or(self.tail.as_ref()) {
             Some((_, span)) => Err(Error::new(
                 *span,
                 "this applies to arrays named under `relax`, `buffer` or `serve`, and there are none: arrays under `write` keep their \

@@ -59,6 +59,7 @@ pub(crate) struct Input {
     pub(crate) schedule: Option<Expr>,
     pub(crate) consistency: Option<Expr>,
     pub(crate) every: Option<Expr>,
+    pub(crate) tail: Option<Expr>,
     /// Whether keys of served arrays are found out before.
     pub(crate) prefetch: bool,
     pub(crate) body: ExprForLoop,
@@ -77,6 +78,7 @@ mod words {
     syn::custom_keyword!(prefetch);
     syn::custom_keyword!(consistency);
     syn::custom_keyword!(every);
+    syn::custom_keyword!(tail);
     syn::custom_keyword!(sum);
     syn::custom_keyword!(min);
     syn::custom_keyword!(max);
@@ -118,6 +120,7 @@ struct Head {
     schedule: Option<Expr>,
     consistency: Option<(Expr, Span)>,
     every: Option<(Expr, Span)>,
+    tail: Option<(Expr, Span)>,
     prefetch: Option<(bool, Span)>,
 }
 
@@ -154,18 +157,13 @@ impl Head {
             Ok(())
         } else if look.peek(words::consistency) {
             let span = input.parse::<words::consistency>()?.span;
-            input.parse::<Token![=]>()?;
-            if self.consistency.replace((input.parse()?, span)).is_some() {
-                return Err(Error::new(span, "`consistency` is given twice"));
-            }
-            Ok(())
+            once(input, &mut self.consistency, "consistency", span)
         } else if look.peek(words::every) {
             let span = input.parse::<words::every>()?.span;
-            input.parse::<Token![=]>()?;
-            if self.every.replace((input.parse()?, span)).is_some() {
-                return Err(Error::new(span, "`every` is given twice"));
-            }
-            Ok(())
+            once(input, &mut self.every, "every", span)
+        } else if look.peek(words::tail) {
+            let span = input.parse::<words::tail>()?.span;
+            once(input, &mut self.tail, "tail", span)
         } else if look.peek(words::schedule) {
             let word = input.parse::<words::schedule>()?;
             input.parse::<Token![=]>()?;
@@ -223,6 +221,15 @@ impl Head {
     }
 }
 
+/// The value of a clause that is given once.
+fn once(input: ParseStream<'_>, value: &mut Option<(Expr, Span)>, word: &str, span: Span) -> Result<()> {
+    input.parse::<Token![=]>()?;
+    match value.replace((input.parse()?, span)) {
+        Some(_) => Err(Error::new(span, format!("`{word}` is given twice"))),
+        None => Ok(()),
+    }
+}
+
 fn typed(input: ParseStream<'_>) -> Result<(Ident, Type)> {
     let name = input.parse()?;
     input.parse::<Token![:]>()?;
@@ -250,9 +257,10 @@ impl Parse for Input {
             ));
         };
         let body = one_loop(input)?;
-        let Head { arrays, accumulators, schedule, consistency, every, prefetch, .. } = head;
+        let Head { arrays, accumulators, schedule, consistency, every, tail, prefetch, .. } = head;
         let prefetch = prefetch.is_none_or(|(on, _)| on);
-        let (consistency, every) = (consistency.map(|(expr, _)| expr), every.map(|(expr, _)| expr));
+        let [consistency, every, tail] =
+            [consistency, every, tail].map(|clause| clause.map(|(expr, _)| expr));
         let ambiguous = Ambiguous::default();
         Ok(Input {
             root,
@@ -263,6 +271,7 @@ impl Parse for Input {
             schedule,
             consistency,
             every,
+            tail,
             prefetch,
             body,
             ambiguous,

@@ -101,5 +101,9 @@ fn relax(input: &Input) -> TokenStream {
         Some(every) => quote!(#root::relax::Every::from(#every)),
         None => quote!(::core::default::Default::default()),
     };
-    quote!(#root::relax::Relaxation { consistency: #consistency, every: #every })
+    let tail = match &input.tail {
+        Some(tail) => quote!(#tail),
+        None => quote!(#root::relax::Tail::NONE),
+    };
+    quote!(#root::relax::Relaxation { consistency: #consistency, every: #every, tail: #tail })
 }

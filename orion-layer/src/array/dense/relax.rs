@@ -45,11 +45,12 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         T: Additive,
     {
         let (number, len) = (self.number, self.len());
+        let head = params.relax.tail.head(&self.shape);
         let mut replica = std::mem::take(&mut self.replica);
         let entered = replica
             .prepare(worker, number, len, params)
             .map_err(|error| error.of_array(&self.name, "the copy of a worker"))
-            .and_then(|()| replica.enter(worker, self.in_one_piece(worker)?, params));
+            .and_then(|()| replica.enter(worker, self.in_one_piece(worker)?, head, params));
         self.replica = replica;
         entered
     }

@@ -9,6 +9,9 @@
 //!
 //! Under [`Consistency::Bsp`] contributions are applied clock by clock, when all have published one, and by rank; and
 //! what is read is what was published for the clock, though some may be ahead. So nothing depends on who is faster.
+//!
+//! Where arrays have a [`Tail`](crate::contract::Tail), all this is about their heads, and about the whole at one clock of several
+//! and at the last. Which clocks these are, is a matter of their numbers alone, and so the same for all workers.
 mod apply;
 
 use super::LoopArray;
@@ -138,8 +141,9 @@ impl Clocks {
             self.wait_for_servers(worker, arrays, SLOTS.needed(self.clock))?;
         }
         let since = Instant::now();
+        let whole = last || self.params.relax.tail.is_due(self.clock);
         for array in arrays.iter_mut() {
-            let traffic = array.publish(worker, self.clock)?;
+            let traffic = array.publish(worker, self.clock, whole)?;
             self.note(traffic);
         }
         self.report.moving += since.elapsed();
@@ -165,7 +169,8 @@ impl Clocks {
         let since = Instant::now();
         let (published, applied) = self.published(worker, arrays)?;
         for array in arrays.iter_mut() {
-            let traffic = array.refresh(worker, &published, Applied::new(&applied, self.params.workers))?;
+            let applied = Applied::new(&applied, self.params.workers);
+            let traffic = array.refresh(worker, &published, applied, whole)?;
             self.note(traffic);
         }
         self.report.moving += since.elapsed();
