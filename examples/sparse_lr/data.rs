@@ -2,6 +2,7 @@
 use super::Options;
 use super::labels::{Found, Labels};
 use super::model::Model;
+use super::numbering::Numbering;
 use super::planted::planted;
 use hectare::SparseArray;
 use hectare::orion::array::random::{Permutation, Stream};
@@ -170,6 +171,13 @@ impl Rows {
             features: self.features[start(row)..self.ends[row]].to_vec(),
         };
         Rows::of((0..count).map(|at| row(place.invert(at as u32) as usize)))
+    }
+
+    /// The same with features by their places.
+    pub(crate) fn numbered(&self, numbering: &Numbering) -> Rows {
+        Rows::of(
+            self.iter().map(|(label, features)| LabelledRow { label, features: numbering.row(features) }),
+        )
     }
 
     /// How many examples have each of so many features.

@@ -16,6 +16,7 @@ pub(crate) mod data;
 pub(crate) mod labels;
 pub(crate) mod logistic;
 pub(crate) mod model;
+pub(crate) mod numbering;
 pub(crate) mod options;
 pub(crate) mod output;
 pub(crate) mod passes;
@@ -40,8 +41,8 @@ use hectare::orion::relax::Consistency;
 use std::f64::consts::LN_2;
 use std::process::ExitCode;
 
-/// Clocks in a pass, for each worker. Changes of all workers are added up: the fewer clocks and the more workers, the
-/// further steps overshoot.
+/// Clocks in a pass, for each worker, times the number of workers. Changes of all workers are added up: the fewer clocks and the more
+/// workers, the further steps overshoot.
 pub(crate) const CLOCKS: usize = 8;
 pub(crate) const KINDS: [Consistency; 4] =
     [Consistency::Bounded(1), Consistency::Bsp, Consistency::UNBOUNDED, Consistency::Async];

@@ -2,16 +2,16 @@
 use super::logistic::logistic;
 use super::step::Step;
 use hectare::orion::array::text::LabelledRow;
-use hectare::orion::relax::{AdaRevision, Apply, Buffered, Consistency, Every};
+use hectare::orion::relax::{AdaRevision, Apply, Buffered, Consistency, Every, Tail};
 use hectare::orion::serve::Served;
 use hectare::orion::{Context, Result, parallel_for};
 use hectare::{DistArray, SparseArray};
 
 /// The loss before each example, and a step after it. The loop and its body, of which the clause alone differs.
 macro_rules! pass {
-    ($w:ident, $clause:ident $weights:ident, $train:ident, $step:ident, $consistency:ident, $every:ident) => {{
+    ($w:ident, $clause:ident $weights:ident, $train:ident, $step:ident, $consistency:ident, $every:ident $(, $tail:ident)?) => {{
         let Step { scale, last, one, pulls } = $step;
-        parallel_for!($w, unordered, $clause $weights, sum losses: f64, consistency = $consistency, every = $every;
+        parallel_for!($w, unordered, $clause $weights, sum losses: f64, consistency = $consistency, every = $every $(, tail = $tail)?;
         for ((_number), row) in $train {
             let mut margin = one * $weights.get(*last);
             for (feature, x) in &row.features {
@@ -39,9 +39,9 @@ pub(crate) fn relaxed(
     weights: &mut DistArray<f32, 1>,
     step: &Step,
     consistency: Consistency,
-    every: Every,
+    (every, tail): (Every, Tail),
 ) -> Result<f64> {
-    pass!(w, relax weights, train, step, consistency, every)
+    pass!(w, relax weights, train, step, consistency, every, tail)
 }
 
 /// Contributions that are merged at the clocks.
@@ -51,9 +51,9 @@ pub(crate) fn buffered(
     weights: &mut Buffered<f32, 1, AdaRevision>,
     step: &Step,
     consistency: Consistency,
-    every: Every,
+    (every, tail): (Every, Tail),
 ) -> Result<f64> {
-    pass!(w, buffer weights, train, step, consistency, every)
+    pass!(w, buffer weights, train, step, consistency, every, tail)
 }
 
 /// With weights that are fetched before.

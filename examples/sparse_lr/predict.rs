@@ -13,7 +13,7 @@ pub(crate) fn predict(w: &mut Context<'_>, o: &Options, model: &Model) -> Result
     let (test, features) = data::tested(w, o, model)?;
     let weights = w.from_slice([features + 1], &model.widened(features))?;
     let mut scored = w.zeros::<Scored, 1>([test.len()])?;
-    let quality = judge(w, &test, &weights, 1.0, &mut scored)?;
+    let quality = judge(w, &test, &weights, (features, 1.0), &mut scored)?;
     let written = w.root(|| output::predict(o, model.labels, &scored.to_vec(w)?));
     w.broadcast(|| written.unwrap_or(Ok(())))?;
     w.root(|| training::say(format_args!("test loss {:.4}, {quality}", quality.loss)));

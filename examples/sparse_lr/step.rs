@@ -1,9 +1,9 @@
 //! The update rules of the weights that an example names.
-use super::{Options, Rule};
+use super::{Options, Rule, numbering};
 use hectare::SparseArray;
 use hectare::orion::array::text::LabelledRow;
-use hectare::orion::relax::{AdaRevision, Consistency};
-use hectare::orion::{Context, Result, parallel_for};
+use hectare::orion::relax::AdaRevision;
+use hectare::orion::{Context, Result};
 
 /// The contributions of a pass: an example whose loss has slope `s` adds `scale * s * x + pulls[i] * w[i]` to the weight
 /// `w[i]` of each of its features.
@@ -72,12 +72,6 @@ pub(crate) fn count(
     if o.l2 == 0.0 {
         return Ok(Vec::new());
     }
-    let mut counts = w.zeros::<u32, 1>([features])?.named("examples with a feature");
-    parallel_for!(w, unordered, relax counts, consistency = Consistency::Bsp;
-    for ((_number), row) in train {
-        for (feature, _x) in &row.features {
-            counts.add(*feature as usize, 1);
-        }
-    })?;
-    Ok(strengths(o.l2, train.len(), &counts.to_vec(w)?))
+    let counts = numbering::counts(w, train, features + 1)?;
+    Ok(strengths(o.l2, train.len(), &counts))
 }

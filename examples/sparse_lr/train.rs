@@ -1,11 +1,12 @@
 //! Training on the workers.
 use super::data::{self, Examples};
+use super::numbering::Numbering;
 use super::quality::{Quality, Scored};
 use super::step::{self, Step};
 use super::training::{self, Curve};
-use super::{CLOCKS, Options, Rule, curve, output, passes, tell};
+use super::{Options, Rule, curve, output, passes, tell};
 use hectare::orion::array::text::LabelledRow;
-use hectare::orion::relax::{AdaRevision, Buffered, Consistency, Every, Sum};
+use hectare::orion::relax::{AdaRevision, Buffered, Consistency, Every, Sum, Tail};
 use hectare::orion::serve::Served;
 use hectare::orion::{Context, Result, parallel_for};
 use hectare::{DistArray, SparseArray};
@@ -52,11 +53,13 @@ impl Weights {
         train: &SparseArray<LabelledRow, 1>,
         step: &Step,
         consistency: Consistency,
-        every: Every,
+        (every, tail): (Every, Tail),
     ) -> Result<f64> {
         match self {
-            Weights::Sgd(weights) => passes::relaxed(w, train, weights, step, consistency, every),
-            Weights::AdaRevision(weights) => passes::buffered(w, train, weights, step, consistency, every),
+            Weights::Sgd(weights) => passes::relaxed(w, train, weights, step, consistency, (every, tail)),
+            Weights::AdaRevision(weights) => {
+                passes::buffered(w, train, weights, step, consistency, (every, tail))
+            }
             Weights::Served(weights) => passes::served(w, train, weights, step, consistency, every),
             Weights::ServedAdaRevision(weights) => {
                 passes::served(w, train, weights, step, consistency, every)
@@ -74,10 +77,9 @@ pub(crate) fn judge(
     w: &mut Context<'_>,
     test: &SparseArray<LabelledRow, 1>,
     weights: &DistArray<f32, 1>,
-    one: f32,
+    (last, one): (usize, f32),
     scored: &mut DistArray<Scored, 1>,
 ) -> Result<Quality> {
-    let last = weights.shape()[0] - 1;
     parallel_for!(w, unordered, read weights, write scored;
     for ((number), row) in test {
         let mut margin = one * weights[last];
@@ -102,28 +104,30 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
         // Examples of a class often stand together in files.
         train = train.permute(w, 0, 1)?;
     }
+    let numbering = Numbering::of(w, o, &train, features)?;
+    let (train, test) = (numbering.rows(w, train)?, numbering.rows(w, test)?);
     let strengths = step::count(w, o, &train, features)?;
     let weights = match loaded {
-        Some(model) => w.from_slice([features + 1], &model.widened(features))?,
+        Some(model) => w.from_slice([features + 1], &numbering.placed(model.widened(features)))?,
         None => w.zeros::<f32, 1>([features + 1])?,
     };
     let mut weights = Weights::new(w, o, &train, weights.named("weights"))?;
     let mut scored = w.zeros::<Scored, 1>([test.len()])?.named("margins and labels");
-    let every = o.run.every(CLOCKS * w.size());
+    let clocks = numbering.clocks(o, w.size());
     let mut curve = curve();
     for number in 0..o.passes {
-        let step = Step::of(o, number, features, &strengths);
+        let step = Step::of(o, number, numbering.intercept(), &strengths);
         curve.begin();
-        let sum = weights.pass(w, &train, &step, consistency, every)?;
+        let sum = weights.pass(w, &train, &step, consistency, clocks)?;
         curve.end();
-        let quality = judge(w, &test, weights.array(), step.one, &mut scored)?;
+        let quality = judge(w, &test, weights.array(), (step.last, step.one), &mut scored)?;
         curve.note(quality.to_string());
         if !curve.push(&o.run, Some(sum / train.len() as f64), quality.loss, Some(w))? {
             break;
         }
     }
     let written = w.root(|| {
-        output::save(o, labels, weights.array().to_vec(w)?)?;
+        output::save(o, labels, numbering.restored(weights.array().to_vec(w)?))?;
         output::predict(o, labels, &scored.to_vec(w)?)
     });
     w.broadcast(|| written.unwrap_or(Ok(())))?;

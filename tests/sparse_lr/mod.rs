@@ -4,6 +4,7 @@ mod sparse_lr;
 
 mod labels;
 mod models;
+mod numbering;
 mod quality;
 mod regularized;
 
@@ -37,8 +38,8 @@ fn a_worker_alone_learns_what_the_serial_twin_does() {
     {
         let all = hectare::run(1, |w| train(w, &o, consistency)).unwrap();
         for (a, b) in losses(&all[0]).iter().zip(&twin) {
-            // Sums of losses in another order.
-            assert!((a / b - 1.0).abs() < 1e-9, "{consistency}: {a} {b}");
+            // Features in another order, and so sums of products.
+            assert!((a / b - 1.0).abs() < 1e-5, "{consistency}: {a} {b}");
         }
     }
 }

@@ -247,6 +247,24 @@ impl<T: Additive> Replica<T> {
         whole: bool,
         params: &PassParams,
     ) -> Result<Traffic> {
+        let traffic = self.add_up(worker, published, 0..self.merged(whole), true, params)?;
+        let [head, tail] = &mut self.seen;
+        head.copy_from_slice(published);
+        if whole {
+            tail.copy_from_slice(published);
+        }
+        Ok(traffic)
+    }
+
+    /// Makes the values of these blocks the sums of all, by the clocks `published`; `goes_on` says that the pass does.
+    fn add_up(
+        &mut self,
+        worker: &Worker,
+        published: &[u64],
+        merged: Range<usize>,
+        goes_on: bool,
+        params: &PassParams,
+    ) -> Result<Traffic> {
         let (len, shared) = (self.values.len(), self.shared.as_ref().ok_or_else(unprepared)?);
         let mut all = Vec::with_capacity(params.workers);
         for (rank, clocks) in published.iter().enumerate() {
@@ -255,7 +273,7 @@ impl<T: Additive> Replica<T> {
             all.push((sums, places, stamps, [self.seen[0][rank], self.seen[1][rank]]));
         }
         let (mut traffic, mut room) = (Traffic::default(), [T::default(); BLOCK]);
-        for (block, range) in blocks(len).take(self.merged(whole)) {
+        for (block, range) in blocks(len).take(merged.end).skip(merged.start) {
             let is_tail = usize::from(block >= self.head);
             if all.iter().all(|(_, _, stamps, seen)| stamps.get(block) <= seen[is_tail]) {
                 continue;
@@ -270,21 +288,25 @@ impl<T: Additive> Replica<T> {
                 sums.load(places[is_tail] + range.start, theirs);
                 values.iter_mut().zip(theirs).for_each(|(value, theirs)| *value = value.plus(*theirs));
             }
-            self.before[range].copy_from_slice(values);
+            if goes_on {
+                self.before[range].copy_from_slice(values);
+            }
             traffic.bytes += (size_of_val(values) * (all.len() - 1)) as u64;
-        }
-        let [head, tail] = &mut self.seen;
-        head.copy_from_slice(published);
-        if whole {
-            tail.copy_from_slice(published);
         }
         Ok(traffic)
     }
 
-    /// Learns what the array has become; nobody changes anything any more.
-    pub(crate) fn fold(&mut self, worker: &Worker, published: &[u64], params: &PassParams) -> Result<&[T]> {
-        self.refresh(worker, published, true, params)?;
-        Ok(&self.values)
+    /// What these elements of the array have become; nobody changes anything any more.
+    pub(crate) fn fold(
+        &mut self,
+        worker: &Worker,
+        published: &[u64],
+        range: Range<usize>,
+        params: &PassParams,
+    ) -> Result<&[T]> {
+        let blocks = range.start / BLOCK..range.end.div_ceil(BLOCK);
+        self.add_up(worker, published, blocks, false, params)?;
+        Ok(&self.values[range])
     }
 }
 

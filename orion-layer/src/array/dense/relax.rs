@@ -61,12 +61,13 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         T: Additive,
     {
         let mut replica = std::mem::take(&mut self.replica);
-        let folded = replica.fold(worker, published, params).and_then(|values| {
-            if self.parts.iter().any(Partition::is_published) {
+        let is_published = self.parts.iter().any(Partition::is_published);
+        let share = if is_published { 0..self.len() } else { params.share(self.len()) };
+        let folded = replica.fold(worker, published, share.clone(), params).and_then(|values| {
+            if is_published {
                 return self.replace(worker, values);
             }
-            let share = params.share(values.len());
-            self.open_cells(worker)?.part(share.start, share.len()).store(&values[share]);
+            self.open_cells(worker)?.part(share.start, share.len()).store(values);
             Ok(())
         });
         self.replica = replica;

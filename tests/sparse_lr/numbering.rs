@@ -1,0 +1,101 @@
+//! Features that are numbered by their frequency, where most are rare.
+use super::sparse_lr::numbering::Numbering;
+use super::{Examples, losses, options, sparse_lr};
+use crate::common::program::program;
+use hectare::orion::array::random::Stream;
+use hectare::orion::relax::Consistency;
+use sparse_lr::{serial, train};
+use std::fs;
+
+#[test]
+fn frequent_features_come_first_behind_the_intercept() {
+    let numbering = Numbering::by(&[1, 70, 0, 64, 90, 63, 2]);
+    assert_eq!((numbering.intercept(), numbering.head), (0, 4));
+    assert_eq!(numbering.row(&[(0, 0.5), (3, 1.5), (4, 2.5)]), [(1, 2.5), (3, 1.5), (6, 0.5)]);
+    let weights = vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
+    let placed = numbering.placed(weights.clone());
+    assert_eq!(placed, [7.0, 4.0, 1.0, 3.0, 5.0, 6.0, 0.0, 2.0]);
+    assert_eq!(numbering.restored(placed), weights);
+}
+
+#[test]
+fn where_most_features_are_frequent_they_stay() {
+    let numbering = Numbering::by(&[64, 1, 64, 2]);
+    assert_eq!((numbering.intercept(), numbering.head), (4, 5));
+    assert_eq!(numbering.row(&[(0, 0.5), (3, 1.5)]), [(0, 0.5), (3, 1.5)]);
+    assert_eq!(numbering.placed(vec![1.0; 5]), numbering.restored(vec![1.0; 5]));
+}
+
+/// Examples with three of a dozen frequent features and three of 5,000 rare ones; the frequent ones tell the label.
+fn wide(name: &str, numbers: std::ops::Range<usize>) -> Examples {
+    let line = |number| {
+        let stream = Stream::new(3, "wide").child(number as u64);
+        let mut features: Vec<u64> = (0..3).map(|at| 400 * stream.below(at, 12) + 7).collect();
+        features.extend((3..6).map(|at| 1 + stream.below(at, 5000)));
+        features.sort_unstable();
+        features.dedup();
+        let margin =
+            features.iter().map(|feature| if feature % 400 == 7 { feature / 400 } else { 5 }).sum::<u64>();
+        let features: String = features.iter().map(|feature| format!(" {feature}:1")).collect();
+        format!("{}{features}\n", if margin > 5 * 6 { "+1" } else { "-1" })
+    };
+    Examples::of(name, &numbers.map(line).collect::<String>())
+}
+
+#[test]
+fn wide_examples_are_learned_as_well_as_by_the_twin() {
+    let files = [wide("wide", 0..4000), wide("wide-test", 4000..5000)];
+    let o = options(&["--data", files[0].path(), "--test", files[1].path(), "--passes", "10"]);
+    let twin = *losses(&serial(&o).unwrap()).last().unwrap();
+    assert!(twin < 0.3, "there is something to learn: {twin}");
+    for workers in [1, 2, 4] {
+        for consistency in [Consistency::Bsp, Consistency::Bounded(1), Consistency::UNBOUNDED] {
+            let all = hectare::run(workers, |w| train(w, &o, consistency)).unwrap();
+            let loss = *losses(&all[0]).last().unwrap();
+            assert!(loss < 1.05 * twin, "{workers}, {consistency}: {loss}, the twin {twin}");
+        }
+    }
+}
+
+/// Weights are saved, and loaded, by the numbers that features have in the files.
+#[test]
+fn a_model_of_wide_examples_predicts_what_was_learned() {
+    let files = [wide("model", 0..3000), wide("model-test", 3000..3500)];
+    let [model, found, again] =
+        ["wide-model", "wide-chances", "wide-again"].map(|name| Examples::of(name, "old"));
+    let run = |args: &[&str]| {
+        let output = program("sparse_lr", &[&["--quiet"], args].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let chances = |file: &Examples| -> Vec<f32> {
+        fs::read_to_string(file.path()).unwrap().lines().map(|line| line.parse().unwrap()).collect()
+    };
+    let close = || {
+        let (found, again) = (chances(&found), chances(&again));
+        assert_eq!((found.len(), again.len()), (500, 500));
+        assert!(found.iter().any(|chance| *chance > 0.9) && found.iter().any(|chance| *chance < 0.1));
+        // Products are added up in another order.
+        found.iter().zip(&again).for_each(|(a, b)| assert!((a - b).abs() < 1e-4, "{a} {b}"));
+    };
+    let test = ["--test", files[1].path()];
+    let learn =
+        ["--data", files[0].path(), "--passes", "5", "--save", model.path(), "--predict", found.path()];
+    run(&[&learn[..], &test, &["--workers", "2"]].concat());
+    run(&[&["--load", model.path(), "--predict", again.path()], &test[..]].concat());
+    close();
+    // Going on from it, by steps of no length: the same.
+    let go_on = [
+        "--load",
+        model.path(),
+        "--data",
+        files[0].path(),
+        "--passes",
+        "1",
+        "--rate",
+        "1e-9",
+        "--rule",
+        "sgd",
+    ];
+    run(&[&go_on[..], &["--predict", again.path()], &test].concat());
+    close();
+}
