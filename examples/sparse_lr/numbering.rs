@@ -8,6 +8,9 @@ use hectare::orion::{Context, Result, parallel_for};
 /// A feature is frequent if so many examples to learn from have it.
 const FREQUENT: u32 = 64;
 
+/// Fewer features are merged at each clock, however rare they are.
+const WIDE: usize = 4096;
+
 /// Clocks in a pass, for each worker, at which the weights of frequent features are merged.
 const HEAD_CLOCKS: usize = 64;
 
@@ -43,7 +46,7 @@ impl Numbering {
     pub(crate) fn by(counts: &[u32]) -> Numbering {
         let features = counts.len();
         let head = counts.iter().filter(|count| **count >= FREQUENT).count();
-        if 2 * head >= features {
+        if features < WIDE || 2 * head >= features {
             return Numbering::none(features);
         }
         let mut order: Vec<u32> = (0..features as u32).collect();
