@@ -1,4 +1,5 @@
 //! Programs of the loop layer, unchanged, on three hosts: the same passes as on threads of one, to the last bit.
+mod deaths;
 mod program;
 mod saves;
 
@@ -173,6 +174,7 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
             };
             println!("told: {}", made.unwrap_err());
         }
+        place if place.starts_with("dies ") => return deaths::die(w, place),
         passes => return go_on(w, passes.parse().unwrap()),
     }
     Ok(())

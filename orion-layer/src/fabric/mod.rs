@@ -8,7 +8,7 @@ mod shared_memory;
 pub(crate) mod shown;
 pub(crate) mod watched;
 
-pub(crate) use self::shared_memory::SharedMemory;
+pub(crate) use self::shared_memory::{SharedMemory, is_gone};
 
 use crate::error::Result;
 use hectare_dsm::Rank;

@@ -2,8 +2,9 @@
 use super::SLOTS;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::fabric::is_gone;
 use crate::fabric::watched::{Reading, Watched, Writing};
-use hectare_dsm::{Area, Cells, ClockWords, Rank, Worker, WorkerState};
+use hectare_dsm::{Area, Cells, ClockWords, Rank, Worker};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -218,9 +219,7 @@ impl ClockTable {
             }
         }
         let workers = worker.job().workers().unwrap_or_default();
-        let dead = workers
-            .iter()
-            .find(|other| (other.rank as usize) < self.size && other.state == WorkerState::Dead);
+        let dead = workers.iter().find(|other| (other.rank as usize) < self.size && is_gone(other));
         dead.map_or(Ok(()), |dead| Err(lost(dead.rank as usize)))
     }
 }
