@@ -168,6 +168,7 @@ fn run_over(part: Part<'_>, agent: Agent, transport: &mut impl Transport) -> Res
     }
     let memory = SegmentMemory::with_ranks(agent, host, job.hosts()).with_placer(placer);
     let mut relay = Relay::new(setup, memory, Time::ZERO);
+    relay.name_hosts(hosts.hosts.iter().map(|host| host.name.clone()).collect());
     if hosts.transport == TransportChoice::Dpdk {
         relay.refuse_strangers();
     }

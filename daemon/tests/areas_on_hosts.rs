@@ -252,7 +252,8 @@ fn a_cut_link_that_heals_costs_time_and_nothing_else() {
 
 #[test]
 fn a_host_that_is_lost_ends_the_job_and_is_named() {
-    let role = in_role("endless");
+    // A program that ends with an error then, as most do.
+    let role = format!("({}); exit 1", in_role("endless"));
     let Some(mut cluster) = Cluster::new(2) else { return };
     let list = cluster.list(1);
     let mut run = Running::start(cluster.command(&["--hosts", &list, "--timeout", "3"], &role));
@@ -267,9 +268,16 @@ fn a_host_that_is_lost_ends_the_job_and_is_named() {
         }
     }
     ended.sort();
-    assert!(ended[0].contains("host 1") && ended[0].contains("10.77.0.2"), "{ended:?}");
-    assert!(ended[1].contains("host 0") && ended[1].contains("10.77.0.1"), "{ended:?}");
-    run.end();
+    for (line, other) in ended.iter().zip([1, 0]) {
+        let named = format!("host {} ({}:", cluster.name(other), cluster.network.address(other));
+        assert!(line.contains(&named), "{ended:?}");
+    }
+    let (code, said) = (run.end(), run.said());
+    let lost = "hectare: host ";
+    let last = said.lines().filter(|line| line.starts_with("hectare: ")).collect::<Vec<_>>();
+    assert!(code == Some(8) && last.len() == 1 && last[0].starts_with(lost), "{code:?} {said}");
+    assert!(last[0].contains(" is lost, says host ") && last[0].contains("silent for longer"), "{said}");
+    assert!([0, 1].iter().all(|host| last[0].contains(&cluster.name(*host))), "{said}");
     cluster.network.set(&[]).unwrap();
     cluster.assert_nothing_is_left();
 }

@@ -56,6 +56,11 @@ fn the_first_failure_is_named_with_its_host_and_ends_all() {
     let script = "[ $HECTARE_RANK = 0 ] && exit 3; [ $HECTARE_RANK = 3 ] && kill -9 $$; trap '' TERM; while :; do sleep 0.1; done";
     let said = cluster.run(&["--hosts", &list, "--grace-s", "0"], script);
     assert!(said.code == 137 && said.err.contains("rank 3 on host"), "{said:?}");
+    // So is one that panicked: the error of another may be that it did.
+    let script = "[ $HECTARE_RANK = 0 ] && exit 1; [ $HECTARE_RANK = 3 ] && { sleep 0.05; exit 101; }; exec sleep 1000";
+    let said = cluster.run(&["--hosts", &list], script);
+    assert!(said.code == 101 && said.err.contains("rank 3 on host"), "{said:?}");
+    assert!(said.err.contains("the others are terminated"), "{said:?}");
     let script = "[ $HECTARE_RANK = 0 ] && exit 3; sleep 0.5; echo on";
     let said = cluster.run(&["--hosts", &list, "--keep-going"], script);
     assert_eq!((said.code, sorted(&said.out)), (3, vec!["[1] on", "[2] on", "[3] on"]), "{said:?}");

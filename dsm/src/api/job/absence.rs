@@ -38,6 +38,14 @@ impl Job {
         Ok(nobody)
     }
 
+    /// Whether the job, which is on several hosts, goes on: after one of them has failed it does not.
+    ///
+    /// # Errors
+    /// [`Error::PeerFailed`], which says which host it was.
+    pub fn check_hosts(&self) -> Result<()> {
+        self.shared.check_ending()
+    }
+
     /// For launchers: worker `rank` is about to be started, whatever became of an earlier one
     /// ([`Job::note_failure`]).
     ///

@@ -101,7 +101,12 @@ fn run(dir: &RunDir, caller: &Arc<Caller>, orders: &mut Orders) -> Result<()> {
     let voice = Sink::start().context("starting a thread")?;
     let to = caller.clone();
     let output = Output::to_caller(move |error, bytes| to.output(error, bytes), voice.clone());
-    let on_failure = |rank, status| caller.failed(rank, status);
+    let on_failure = |rank, status| {
+        if let Err(hectare_dsm::Error::PeerFailed { host, cause }) = shared.check_hosts() {
+            let _ = caller.tell(&News::Lost { host, cause });
+        }
+        caller.failed(rank, status);
+    };
     let mut supervisor = Supervisor {
         processes: Vec::new(),
         signals: &signals,
