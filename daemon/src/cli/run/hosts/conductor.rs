@@ -8,7 +8,7 @@ use super::address::is_here;
 use super::message::{Here, Make, News, Order, Prepare};
 use super::remote::{Event, Remote};
 use super::words::{for_host, words};
-use crate::cli::failure::HostFailed;
+use crate::cli::failure::{HostFailed, Usage};
 use crate::hosts::{Place, Plan};
 use crate::logging::Sink;
 use anyhow::{Context, Result, bail};
@@ -136,7 +136,7 @@ fn prepare_make(what: &Run, plan: &Plan, job: String, id: [u8; 16]) -> Result<Ma
         cipher: what.on.cipher,
         program: what.program.clone(),
         directory,
-        variables: what.on.variables.iter().map(variable).collect::<Result<_>>()?,
+        variables: what.on.variables.iter().map(variable).collect::<Result<_>>().usage()?,
         plain: what.no_prefix,
         keep_going: what.keep_going,
         grace_s: what.grace_s,
@@ -145,7 +145,7 @@ fn prepare_make(what: &Run, plan: &Plan, job: String, id: [u8; 16]) -> Result<Ma
 
 /// Starts the parts of all hosts; those of this one without the remote shell.
 fn start_all(what: &Run, plan: &Plan, events: &Sender<Event>) -> Result<Vec<Host>> {
-    let rsh = words(what.on.rsh())?;
+    let rsh = words(what.on.rsh()).usage()?;
     let own = std::env::current_exe().context("this program's name")?;
     let own = own.to_str().context("this program's name is no UTF-8")?.to_owned();
     let called = std::env::args().next().unwrap_or_default();
@@ -162,7 +162,7 @@ fn start_all(what: &Run, plan: &Plan, events: &Sender<Event>) -> Result<Vec<Host
             }
         };
         command.push("run-part".into());
-        let remote = Remote::start(&command, number, events)?;
+        let remote = Remote::start(&command, number, events).usage()?;
         let key = (String::new(), String::new());
         let (place, state, said) = (place.clone(), State::Started, Vec::new());
         Ok(Host { place, remote, state, at: None, key, said })
