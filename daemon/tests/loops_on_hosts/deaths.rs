@@ -61,14 +61,17 @@ fn the_death_of_a_worker_is_known_on_the_other_host() {
             let args = ["--hosts", &cluster.list(per_host), "--timeout", "60", "--keep-going"];
             let said = cluster.run(&args, &script(&cluster, place));
             assert_eq!(said.code, 137, "{place}, {per_host} on each host: {said:?}");
-            let gone = format!("worker {victim} is gone");
+            let there =
+                format!("worker {victim} on host {} ({}:", cluster.name(1), cluster.network.address(1));
+            let here = format!("worker {victim} is gone");
             for rank in 0..victim {
+                let gone = if rank < per_host { &there } else { &here };
                 let head = format!("[{rank}] after ");
                 let line = said.out.lines().find_map(|line| line.strip_prefix(&head));
                 let (ms, error) = line.and_then(|line| line.split_once(" ms: ")).unwrap_or_default();
                 let took = Duration::from_millis(ms.parse().unwrap_or(u64::MAX));
                 assert!(
-                    error.contains(&gone) && took < Duration::from_secs(8),
+                    error.contains(gone) && took < Duration::from_secs(8),
                     "{place}, {per_host} on each host, {head}: {said:?}"
                 );
             }

@@ -289,13 +289,11 @@ fn what_goes_wrong_on_one_host_is_told_on_all() {
     told(&said, 3, "failed: ", &["worker 2", "i = 70", "an accident"]);
     told(&said, 3, "poisoned: ", &["array \"a\""]);
     told(&said, 3, "afterwards [7, 7, 7]", &[]);
+    let named = |host: usize| {
+        format!("worker {host} (host {} ({}:", cluster.name(host), cluster.network.address(host))
+    };
     let said = run(&cluster, "reads", 1);
-    told(
-        &said,
-        3,
-        "refused: ",
-        &["worker 0 (host 0)", "worker 2 (host 2)", "different files of 54000 bytes"],
-    );
+    told(&said, 3, "refused: ", &[&named(0), &named(2), "different files of 54000 bytes"]);
     let said = run(&cluster, "rebalances", 1);
     told(&said, 3, "refused: ", &["Context::rebalance: on several hosts bounds stay"]);
     let said = run(&cluster, "panics between", 1);

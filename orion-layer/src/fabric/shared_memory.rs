@@ -34,6 +34,13 @@ pub(crate) fn is_gone(worker: &WorkerInfo) -> bool {
     worker.state == WorkerState::Dead || (worker.state == WorkerState::Remote && worker.clock == u64::MAX)
 }
 
+/// What the host of worker `rank` is called, if it is another one than this worker's.
+pub(crate) fn name_of_other(worker: &Worker, rank: usize) -> Option<String> {
+    let job = worker.job();
+    let host = job.hosts().iter().position(|ranks| ranks.contains(&(rank as Rank)))?;
+    job.host_name(host).filter(|_| host != job.host())
+}
+
 fn mailbox(rank: usize) -> String {
     format!("orion/mail/{rank}")
 }
@@ -76,6 +83,12 @@ impl<'w> SharedMemory<'w> {
     /// The first worker of a host.
     pub(crate) fn first_of(&self, host: usize) -> usize {
         self.hosts.get(host).map_or(0, |ranks| ranks.start as usize)
+    }
+
+    /// What the host of a worker is called, in a job on several.
+    pub(crate) fn name_of_host(&self, rank: usize) -> Option<String> {
+        let host = self.host_of(rank);
+        self.worker.job().host_name(host)
     }
 
     /// The host of a worker, counted from 0.
@@ -178,6 +191,10 @@ impl Fabric for SharedMemory<'_> {
     fn is_alive(&self, rank: usize) -> bool {
         let workers = self.worker.job().workers().unwrap_or_default();
         workers.iter().any(|other| other.rank as usize == rank && !is_gone(other))
+    }
+
+    fn other_host(&self, rank: usize) -> Option<String> {
+        name_of_other(self.worker, rank)
     }
 
     fn offer(&mut self, name: &str, parcels: Parcels<'_>, write: Write<'_>) -> Result<()> {

@@ -214,6 +214,11 @@ impl Job {
         self.shared.segment.config().here as usize
     }
 
+    /// What a host of the job is called, and where it is; its number while its agent has not said. A job on one host has no names.
+    pub fn host_name(&self, host: usize) -> Option<String> {
+        self.shared.segment.host_names().get(host).map(|name| name.text(host))
+    }
+
     /// The ranks of each host of the job, if it is on several.
     pub fn hosts(&self) -> Vec<Range<Rank>> {
         (0..self.shared.segment.config().hosts as usize)

@@ -250,7 +250,7 @@ impl Mailbox {
     fn behind(&self, fabric: &dyn Fabric, site: Site, rank: usize, head: &Head) -> Error {
         // Others may have ended because of it.
         if let Some(rank) = (0..fabric.size()).find(|rank| self.is_lost(fabric, *rank)) {
-            return Error::WorkerLost { site: site.to_string(), rank: rank as Rank };
+            return lost(fabric, site, rank);
         }
         if let Some(exit_notice) = exit_notice(fabric, rank) {
             return match exit_notice {
@@ -265,7 +265,7 @@ impl Mailbox {
         if head.sequence != 0 && fabric.is_alive(rank) {
             return self.diverged(fabric, site.to_string(), rank, head.site());
         }
-        Error::WorkerLost { site: site.to_string(), rank: rank as Rank }
+        lost(fabric, site, rank)
     }
 
     /// Whether a worker has died before it came to this call.
@@ -293,6 +293,10 @@ struct Frame<'f> {
     fingerprint: u64,
     failed: u8,
     payload: &'f [u8],
+}
+
+fn lost(fabric: &dyn Fabric, site: Site, rank: usize) -> Error {
+    Error::WorkerLost { site: site.to_string(), rank: rank as Rank, host: fabric.other_host(rank) }
 }
 
 /// The exit notice of worker `rank`, if it has left one.
