@@ -70,6 +70,35 @@ fn workers_of_other_hosts_are_counted_and_their_ranks_kept() {
     assert_eq!(state, [(2, WorkerState::Live), (4, WorkerState::Dead)]);
 }
 
+/// The agent knows whether a host lives; who of its workers does, the launcher knows.
+#[test]
+fn a_launcher_says_that_a_worker_of_another_host_has_failed() {
+    let job = job();
+    let agent = job.agent().unwrap();
+    let mut worker = job.worker().unwrap();
+    let state = |job: &Job| {
+        let all = job.workers().unwrap();
+        all.iter().find(|worker| worker.rank == 1).map(|worker| worker.state)
+    };
+    for rank in [0, 1, 4] {
+        agent.set_worker(rank, RemoteWorker::There).unwrap();
+    }
+    assert_eq!(state(&job), Some(WorkerState::Remote));
+    worker.wait_for_workers(4, SHORT).unwrap();
+    assert!(job.note_failure(1).unwrap(), "whose memory is elsewhere");
+    // Also when its host is reached anew.
+    agent.set_worker(1, RemoteWorker::There).unwrap();
+    assert_eq!(state(&job), Some(WorkerState::Dead));
+    let seen = job.monitor().unwrap().snapshot(0).unwrap().workers;
+    assert_eq!(seen.iter().find(|worker| worker.rank == 1).unwrap().state, WorkerState::Dead);
+    let waited = worker.wait_for_workers(4, LONG);
+    assert!(matches!(waited, Err(Error::WorkerFailed { rank: 1 })), "{waited:?}");
+    let owned = worker.create::<u64>(AreaSpec::new("a"), 1).unwrap();
+    assert!(matches!(owned.give(&worker, 1).unwrap_err().error, Error::NoSuchWorker { rank: 1 }));
+    job.expect(1).unwrap();
+    assert_eq!(state(&job), Some(WorkerState::Remote));
+}
+
 #[test]
 fn an_area_goes_to_another_host_and_comes_back() {
     let job = job();

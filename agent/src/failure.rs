@@ -9,10 +9,14 @@ use std::net::SocketAddr;
 pub struct Failure {
     /// The host.
     pub host: HostId,
+    /// Its name; its number if that is not known.
+    pub name: String,
     /// Where its agent was; none for this host.
     pub address: Option<SocketAddr>,
     /// How it was found; none if it has no RDMA, which it is to have.
     pub cause: Option<Cause>,
+    /// The name of the host that found it, if that is another one.
+    pub found_by: Option<String>,
     /// Why there was no session with it.
     pub link: Option<Reason>,
     /// Why it has no RDMA.
@@ -24,7 +28,7 @@ pub struct Failure {
 impl Failure {
     /// The host, with its address.
     pub(crate) fn host_text(&self) -> String {
-        self.address.map_or_else(|| self.host.0.to_string(), |address| format!("{} ({address})", self.host.0))
+        self.address.map_or_else(|| self.name.clone(), |address| format!("{} ({address})", self.name))
     }
 
     /// The cause, with what the link said.
@@ -32,7 +36,14 @@ impl Failure {
         let link = self.link.map(|link| link.to_string());
         let alone = self.dpdk_alone.then(|| "it is to be reached by DPDK alone".to_owned());
         let more: Vec<String> = link.into_iter().chain(alone).collect();
+        let by = self.found_by.as_deref();
         let cause = match (self.cause, &self.no_rdma) {
+            (Some(Cause::Unreachable { .. }), _) if let Some(by) = by => {
+                format!("host {by} heard nothing of it for the time-out")
+            }
+            (Some(Cause::Refused { why, .. }), _) if let Some(by) = by => {
+                format!("host {by} refused it: {why}")
+            }
             (Some(cause), _) => cause.to_string(),
             (None, why) => format!(
                 "it is to be reached by RDMA (transport = \"rdma\"), and has none: {}",
@@ -47,7 +58,7 @@ impl std::error::Error for Failure {}
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.host)?;
+        write!(f, "host {}", self.name)?;
         if let Some(address) = self.address {
             write!(f, " at {address}")?;
         }

@@ -1,6 +1,6 @@
 //! The process of an agent, which the daemon of its host starts for one job.
 //!
-//! Its standard input is the job's memory, its one argument an [`Order`] as JSON, its log goes to standard error. Its standard
+//! Its standard input is the job's memory, its [`Order`] as JSON is in its environment, its log goes to standard error. Its standard
 //! output is a pipe on which it says nothing: who started it closes the other end when the job is over. It ends with 0 when
 //! nobody needs it any more, with 2 if the job has failed, or cannot be served as ordered, and with anything else if it is to be
 //! started again.
@@ -168,6 +168,7 @@ fn run_over(part: Part<'_>, agent: Agent, transport: &mut impl Transport) -> Res
     }
     let memory = SegmentMemory::with_ranks(agent, host, job.hosts()).with_placer(placer);
     let mut relay = Relay::new(setup, memory, Time::ZERO);
+    relay.name_hosts(hosts.hosts.iter().map(|host| host.name.clone()).collect());
     if hosts.transport == TransportChoice::Dpdk {
         relay.refuse_strangers();
     }

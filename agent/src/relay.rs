@@ -58,6 +58,8 @@ pub struct Relay {
     endpoint: Endpoint,
     memory: SegmentMemory,
     peers: BTreeMap<HostId, Peer>,
+    /// What the hosts are called, in the order of their numbers; what has none is called by its number.
+    names: Vec<String>,
     /// Whose turn it was to send.
     turn: HostId,
     actions: Vec<Action>,
@@ -122,6 +124,7 @@ impl Relay {
             endpoint,
             memory,
             peers,
+            names: Vec::new(),
             turn: own,
             actions: Vec::new(),
             alive,
@@ -136,6 +139,15 @@ impl Relay {
             strange: 0,
             transport: Vec::new(),
         }
+    }
+
+    /// Calls the hosts by these names, in the order of their numbers.
+    pub fn name_hosts(&mut self, names: Vec<String>) {
+        self.names = names;
+    }
+
+    fn name(&self, host: HostId) -> String {
+        self.names.get(usize::from(host.0)).cloned().unwrap_or_else(|| host.0.to_string())
     }
 
     /// Takes datagrams from the peers' ports alone, so that no peer comes by another way.
@@ -341,7 +353,8 @@ impl Relay {
                     known.reach.connected(address);
                 }
                 let (address, link, why) = (known.reach.address(), known.reach.link(), known.reach.why());
-                info!(%peer, %address, boot, %link, why, "connected");
+                let name = self.names.get(usize::from(peer.0));
+                info!(%peer, name, %address, boot, %link, why, "connected");
                 (known.boot, known.reason, known.since) = (Some(boot), None, now);
                 known.sessions += 1;
                 known.waiting.clear();
@@ -358,7 +371,8 @@ impl Relay {
                 let peer = HostId(peer.0);
                 let Some(known) = self.peers.get_mut(&peer) else { return };
                 if known.reason != Some(reason) {
-                    warn!(%peer, address = %known.reach.address(), %reason, "no session");
+                    let name = self.names.get(usize::from(peer.0));
+                    warn!(%peer, name, address = %known.reach.address(), %reason, "no session");
                 }
                 known.reason = Some(reason);
                 // Whichever way the next session begins by, it begins anew: the node hears of this one's end first.
@@ -408,7 +422,9 @@ impl Relay {
                 Action::Attached { ticket, result, found } => self.memory.attached(ticket, result, found),
                 Action::Conflict { area, by, error } => self.memory.conflicted(area, by, error),
                 Action::Deleted { area } => self.memory.deleted(area),
-                Action::PeerRefused { peer, error } => error!(%peer, %error, "a host was refused"),
+                Action::PeerRefused { peer, error } => {
+                    error!(%peer, name = self.name(peer), %error, "a host was refused");
+                }
                 Action::End(failed) => self.end(failed.host, Some(failed.cause), None),
             }
         }
@@ -417,8 +433,14 @@ impl Relay {
     /// The job ends because of a host.
     fn end(&mut self, host: HostId, cause: Option<Cause>, no_rdma: Option<String>) {
         let peer = self.peers.get(&host);
+        let found_by = match cause {
+            Some(Cause::Unreachable { from } | Cause::Refused { from, .. }) => Some(self.name(from)),
+            _ => None,
+        };
         let failure = Failure {
             host,
+            name: self.name(host),
+            found_by,
             address: peer.map(|peer| peer.reach.address()),
             cause,
             no_rdma,

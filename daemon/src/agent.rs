@@ -8,13 +8,16 @@ use hectare_agent::Order;
 use hectare_wire::{AgentConnection, AgentReply, AgentRequest, Error, JobHosts, RunDir};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tracing::{error, info, warn};
 
-/// The first argument of the program when it runs as an agent; the second is an [`Order`].
+/// The first argument of the program when it runs as an agent; the second is the name of the job.
 pub const WORD: &str = "agent";
+/// The variable that holds its [`Order`], as JSON.
+const ORDER: &str = "HECTARE_AGENT_ORDER";
 /// The exit code of an agent that is not to be started again.
 const FOR_GOOD: [i32; 2] = [0, 2];
 /// The pause before a dead agent is replaced, at first and at most.
@@ -30,10 +33,10 @@ fn longest_pause(hosts: &JobHosts) -> Duration {
 }
 
 /// Runs this process as the agent of a job, by an order of the daemon; for `hectared`.
-pub fn run(order: &str) -> ExitCode {
+pub fn run() -> ExitCode {
     // Without a log there is still an agent.
     let _ = logging::start(&Log::default());
-    let code = hectare_agent::main_of(order);
+    let code = hectare_agent::main_of(&std::env::var(ORDER).unwrap_or_default());
     logging::finish();
     ExitCode::from(code)
 }
@@ -71,9 +74,11 @@ impl Shared {
             return Ok(None);
         }
         let mut command = Command::new("/proc/self/exe");
+        // Listings of processes show the job; its order is for the process alone.
         command
-            .arg(WORD)
-            .arg(serde_json::to_string(&self.order)?)
+            .arg0("hectared")
+            .args([WORD, &self.order.job])
+            .env(ORDER, serde_json::to_string(&self.order)?)
             .stdin(Stdio::from(self.memory.try_clone()?));
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         state.pipe = child.stdout.take();

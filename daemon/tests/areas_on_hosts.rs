@@ -5,6 +5,7 @@ use crate::common::{role_here, until};
 use hectare_dsm::wire::Launch;
 use hectare_dsm::{AreaSpec, Error, Job, Rank, Worker};
 use hectare_hosts::Fault;
+use std::io::{BufRead, Read};
 use std::time::Duration;
 
 const ROLE: &str = "AREAS_ROLE";
@@ -252,24 +253,62 @@ fn a_cut_link_that_heals_costs_time_and_nothing_else() {
 
 #[test]
 fn a_host_that_is_lost_ends_the_job_and_is_named() {
-    let role = in_role("endless");
+    // A program that ends with an error then, as most do.
+    let role = format!("({}); exit 1", in_role("endless"));
     let Some(mut cluster) = Cluster::new(2) else { return };
     let list = cluster.list(1);
     let mut run = Running::start(cluster.command(&["--hosts", &list, "--timeout", "3"], &role));
     read_until(&mut run, "turn 20");
     cluster.network.set(&[Fault::Cut { from: 0, to: 1 }, Fault::Cut { from: 1, to: 0 }]).unwrap();
-    // Each host names one: the directory the silent one, the other the directory.
-    let mut ended = Vec::new();
-    while ended.len() < 2 {
-        let line = run.lines(1).remove(0);
-        if line.contains("ended: ") {
-            ended.push(line);
-        }
+    // Each host names the other one, unless it was ended before it knew.
+    let lines = run.out.by_ref().lines().map_while(Result::ok);
+    let ended: Vec<String> = lines.filter(|line| line.contains("ended: ")).collect();
+    assert!(!ended.is_empty());
+    for line in &ended {
+        let other = usize::from(line.starts_with("[0]"));
+        let named = format!("host {} ({}:", cluster.name(other), cluster.network.address(other));
+        assert!(line.contains(&named), "{ended:?}");
     }
-    ended.sort();
-    assert!(ended[0].contains("host 1") && ended[0].contains("10.77.0.2"), "{ended:?}");
-    assert!(ended[1].contains("host 0") && ended[1].contains("10.77.0.1"), "{ended:?}");
-    run.end();
+    let (code, said) = (run.end(), run.said());
+    let lost = "hectare: host ";
+    let last = said.lines().filter(|line| line.starts_with("hectare: ")).collect::<Vec<_>>();
+    assert!(code == Some(8) && last.len() == 1 && last[0].starts_with(lost), "{code:?} {said}");
+    assert!(last[0].contains(" is lost, says host ") && last[0].contains("silent for longer"), "{said}");
+    assert!([0, 1].iter().all(|host| last[0].contains(&cluster.name(*host))), "{said}");
     cluster.network.set(&[]).unwrap();
+    cluster.assert_nothing_is_left();
+}
+
+/// Of a worker that stands still on another host, this one knows that the host's clock does.
+#[test]
+fn a_worker_that_is_stopped_on_another_host_is_told_of() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let args = ["--hosts", &cluster.list(1), "--job", "still"];
+    let mut run = Running::start(cluster.command(&args, &in_role("endless")));
+    read_until(&mut run, "turn 20");
+    let said = cluster.hectare(0, &["top", "still", "--once", "--interval", "0.1"]);
+    assert!(said.out.contains(&format!(" on {}", cluster.name(1))), "{said:?}");
+    let ps = cluster.hectare(1, &["ps", "still", "--json"]).out;
+    let ps: serde_json::Value = serde_json::from_str(&ps).unwrap();
+    let works =
+        |process: &&serde_json::Value| process["workers"].as_array().is_some_and(|all| !all.is_empty());
+    let pid = ps.as_array().unwrap().iter().find(works).unwrap()["pid"].as_i64().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let stands = format!(" on {}, whose clock stands for ", cluster.name(1));
+    until("its clock to stand", || {
+        cluster.hectare(0, &["top", "still", "--once", "--interval", "0.5"]).out.contains(&stands)
+    });
+    let said = cluster.hectare(0, &["check", "still"]);
+    let finding = format!("wait for host {} ({}", cluster.name(1), cluster.network.address(1));
+    assert!(
+        said.code == 1 && said.out.contains(&finding) && said.out.contains("whose clock stands at "),
+        "{said:?}"
+    );
+    let said = cluster.hectare(1, &["check", "still"]);
+    assert!(said.code == 1 && !said.out.contains("wait for host"), "{said:?}");
+    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    run.signal(rustix::process::Signal::TERM);
+    run.end();
     cluster.assert_nothing_is_left();
 }

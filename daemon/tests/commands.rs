@@ -122,7 +122,20 @@ fn the_daemon_has_the_same_codes() {
     let _daemon = host.daemon("");
     let (code, said) = run(&[]);
     assert!(code == Some(4) && said.contains("another daemon runs"), "{code:?} {said}");
-    fails(&host, &["config", "check", file.to_str().unwrap()], 5, "unknown field `port`");
+    fails(
+        &host,
+        &["config", "check", file.to_str().unwrap()],
+        5,
+        "unknown key `metrics.port`; the keys there are",
+    );
+    std::fs::write(&file, "key_file = \"/nowhere.key\"\n").unwrap();
+    let check = ["config", "check", file.to_str().unwrap()];
+    fails(
+        &host,
+        &check,
+        5,
+        "key_file = \"/nowhere.key\" (or HECTARE_KEY_FILE): there is no cluster key /nowhere.key: make one",
+    );
     fails(&host, &["config", "show", "--config", "/nowhere.toml"], 5, "/nowhere.toml cannot be read");
 }
 

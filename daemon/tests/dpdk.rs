@@ -263,7 +263,7 @@ fn a_configuration_that_cannot_be_is_refused_at_the_start() {
         ),
         ("device = \"net_tap0\"\naddress = \"10.0.0.1\"\nmtu = 100", "dpdk: MTU 100"),
         ("device = \"net_tap0\"\naddress = \"10.0.0.1\"\ncore = 100000", "dpdk: core 100000"),
-        ("device = \"net_tap0\"\naddress = \"10.0.0.1\"\ncard = 1", "unknown field `card`"),
+        ("device = \"net_tap0\"\naddress = \"10.0.0.1\"\ncard = 1", "unknown key `dpdk.card`"),
     ] {
         std::fs::write(&file, format!("[dpdk]\n{text}\n")).unwrap();
         let said = host.hectare(&["config", "check", file.to_str().unwrap()]);

@@ -56,6 +56,11 @@ fn the_first_failure_is_named_with_its_host_and_ends_all() {
     let script = "[ $HECTARE_RANK = 0 ] && exit 3; [ $HECTARE_RANK = 3 ] && kill -9 $$; trap '' TERM; while :; do sleep 0.1; done";
     let said = cluster.run(&["--hosts", &list, "--grace-s", "0"], script);
     assert!(said.code == 137 && said.err.contains("rank 3 on host"), "{said:?}");
+    // So is one that panicked: the error of another may be that it did.
+    let script = "[ $HECTARE_RANK = 0 ] && exit 1; [ $HECTARE_RANK = 3 ] && { sleep 0.05; exit 101; }; exec sleep 1000";
+    let said = cluster.run(&["--hosts", &list], script);
+    assert!(said.code == 101 && said.err.contains("rank 3 on host"), "{said:?}");
+    assert!(said.err.contains("the others are terminated"), "{said:?}");
     let script = "[ $HECTARE_RANK = 0 ] && exit 3; sleep 0.5; echo on";
     let said = cluster.run(&["--hosts", &list, "--keep-going"], script);
     assert_eq!((said.code, sorted(&said.out)), (3, vec!["[1] on", "[2] on", "[3] on"]), "{said:?}");
@@ -82,7 +87,7 @@ fn a_program_that_is_missing_on_one_host_is_named_with_it() {
     assert_eq!(code, 127, "{said}");
     assert!(said.contains("/nowhere cannot be started"), "{said}");
     let (code, said) = start(&["--directory", "/nowhere", "true"]);
-    assert_eq!(code, 1, "{said}");
+    assert_eq!(code, 8, "{said}");
     assert!(said.contains("the directory /nowhere is not there"), "{said}");
     cluster.assert_nothing_is_left();
 }
@@ -179,9 +184,9 @@ fn an_allocation_of_slurm_says_where() {
     let said = start(&allocated, &["--slurm"]);
     assert_eq!((said.code, sorted(&said.out)), (0, vec!["[0] 0/3", "[1] 1/3", "[2] 2/3"]), "{said:?}");
     let said = start(&allocated, &["--slurm", "-n", "4"]);
-    assert!(said.code == 1 && said.err.contains("4 ranks on hosts that have 3 slots"), "{said:?}");
+    assert!(said.code == 2 && said.err.contains("4 ranks on hosts that have 3 slots"), "{said:?}");
     let said = start(&[], &["--slurm"]);
-    assert!(said.code == 1 && said.err.contains("SLURM_JOB_NODELIST is not set"), "{said:?}");
+    assert!(said.code == 2 && said.err.contains("SLURM_JOB_NODELIST is not set"), "{said:?}");
     cluster.assert_nothing_is_left();
 }
 
@@ -283,15 +288,15 @@ fn hosts_that_cannot_take_part_are_named() {
         8,
         &["host no-such-host (10.77.0.9)", "the remote shell ended", "no-such-host\":"],
     );
-    fails(&cluster, &["--hosts", "a:2,b:x"], 1, &["--hosts: column 7"]);
-    fails(&cluster, &["--hosts", "a:2,b:1", "-n", "4"], 1, &["4 ranks on hosts that have 3 slots: a:2,b:1"]);
-    fails(&cluster, &["--hostfile", "/nowhere"], 1, &["host file /nowhere cannot be read"]);
+    fails(&cluster, &["--hosts", "a:2,b:x"], 2, &["--hosts: column 7"]);
+    fails(&cluster, &["--hosts", "a:2,b:1", "-n", "4"], 2, &["4 ranks on hosts that have 3 slots: a:2,b:1"]);
+    fails(&cluster, &["--hostfile", "/nowhere"], 2, &["host file /nowhere cannot be read"]);
     let wrong = format!("{}@10.77.0.1,{second}@10.77.0.7", cluster.name(0));
-    fails(&cluster, &["--hosts", &wrong], 1, &[&second, "10.77.0.7:0 cannot be used here"]);
+    fails(&cluster, &["--hosts", &wrong], 8, &[&second, "10.77.0.7:0 cannot be used here"]);
     let names = format!("{},{second}", cluster.name(0));
-    fails(&cluster, &["--hosts", &names, "--interface", "eth7"], 1, &["there is no interface eth7"]);
+    fails(&cluster, &["--hosts", &names, "--interface", "eth7"], 8, &["there is no interface eth7"]);
     // Names that the hosts cannot look up.
-    fails(&cluster, &["--hosts", &names], 1, &["is unknown here", "hectare-"]);
+    fails(&cluster, &["--hosts", &names], 8, &["is unknown here", "hectare-"]);
 
     // One that does not answer.
     let silent = cluster.top.path().join("silent");
@@ -320,7 +325,7 @@ fn hosts_that_cannot_take_part_are_named() {
     fails(&cluster, &["--hosts", &list, "--rsh", silent], 8, &[&second, "it speaks version 7"]);
     // A remote shell that is no program, and a host without `hectare`.
     let said = cluster.run(&["--hosts", &list, "--rsh", "/nowhere"], "true");
-    assert!(said.code == 1 && said.err.contains("/nowhere cannot be started"), "{said:?}");
+    assert!(said.code == 2 && said.err.contains("/nowhere cannot be started"), "{said:?}");
     fails(
         &cluster,
         &["--hosts", &list, "--remote-hectare", "/nowhere"],
@@ -330,14 +335,14 @@ fn hosts_that_cannot_take_part_are_named() {
 
     // Two names of one host.
     let twice = format!("{0}@10.77.0.1,x@10.77.0.1", cluster.name(0));
-    fails(&cluster, &["--hosts", &twice], 1, &["have one address, 10.77.0.1"]);
+    fails(&cluster, &["--hosts", &twice], 2, &["have one address, 10.77.0.1"]);
     // Another key, one that others may read, and none.
     std::fs::remove_file(cluster.key(1)).unwrap();
-    fails(&cluster, &["--hosts", &list], 1, &[&second, "there is no cluster key"]);
+    fails(&cluster, &["--hosts", &list], 8, &[&second, "there is no cluster key"]);
     hectare_daemon::key_file::make(&cluster.key(1), "lab").unwrap();
     fails(&cluster, &["--hosts", &list], 8, &[&second, "another cluster key (lab, ", "hectare key check"]);
     std::fs::set_permissions(cluster.key(1), PermissionsExt::from_mode(0o644)).unwrap();
-    fails(&cluster, &["--hosts", &list], 1, &[&second, "0644"]);
+    fails(&cluster, &["--hosts", &list], 8, &[&second, "0644"]);
     // No daemon.
     cluster.daemons.pop();
     let said = cluster.run(&["--hosts", &list], "true");

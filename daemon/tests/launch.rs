@@ -52,6 +52,10 @@ fn the_first_failure_is_named_and_ends_the_rest() {
     let said = host.hectare(&sh("3", &[], "[ $HECTARE_RANK = 1 ] && exit 7; exec sleep 1000"));
     assert_eq!(said.code, 7, "{said:?}");
     assert!(said.err.contains("rank 1 failed first") && said.err.contains('7'), "{said:?}");
+    // One that panicked is rather the cause than one that ended with an error before.
+    let panics = "[ $HECTARE_RANK = 0 ] && exit 1; [ $HECTARE_RANK = 2 ] && { sleep 0.05; exit 101; }; exec sleep 1000";
+    let said = host.hectare(&sh("3", &[], panics));
+    assert!(said.code == 101 && said.err.contains("rank 2 failed first"), "{said:?}");
     // One that does not end when it is told to.
     let stubborn = "[ $HECTARE_RANK = 0 ] && kill -9 $$; trap '' TERM; while :; do sleep 0.1; done";
     let said = host.hectare(&sh("2", &["--grace-s", "0"], stubborn));

@@ -144,7 +144,7 @@ fn torchrun_and_mpirun_say_ranks_and_hosts_too() {
     // Without a launcher's variables, or without a place to meet, nothing begins.
     let said = launch(&cluster, 1, &["--job", "mpi"], "true", open_mpi);
     assert!(
-        said.iter().all(|said| said.code == 1 && said.err.contains("--rendezvous HOST:PORT")),
+        said.iter().all(|said| said.code == 2 && said.err.contains("--rendezvous HOST:PORT")),
         "{said:#?}"
     );
     let said = launch(&cluster, 1, &["--job", "mpi"], "true", |_| Vec::new());

@@ -60,7 +60,7 @@ fn a_wrong_run_directory_or_configuration_is_one_line() {
         said
     };
     assert!(run("", 6).contains("0750"));
-    assert!(run("max_jbos = 1", 5).contains("line 1: unknown field `max_jbos`"));
+    assert!(run("max_jbos = 1", 5).contains("line 1: unknown key `max_jbos`; did you mean `max_jobs`?"));
     assert!(run("max_jobs = ", 5).contains("line 1"));
 }
 

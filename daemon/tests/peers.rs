@@ -169,6 +169,9 @@ fn a_host_that_is_away_is_named_with_the_cause() {
     let address = cluster.network.address(1).to_string();
     let both = [Fault::Cut { from: 0, to: 1 }, Fault::Cut { from: 1, to: 0 }];
     cluster.network.set(&both).unwrap();
+    until("silence", || cluster.hectare(0, &["peers", "seen"]).out.contains(" silent "));
+    let said = cluster.hectare(0, &["peers", "seen"]).out;
+    assert!(said.contains(": nothing was heard of it for ") || said.contains(" away "), "{said}");
     until("the session to end", || standing(&cluster, 0).peers[0].session.is_none());
     let said = cluster.hectare(0, &["peers", "seen"]);
     let why = format!("host {} ({address}:", cluster.name(1));

@@ -124,7 +124,7 @@ fn a_hangup_loads_the_configuration_again() {
     // A setting that is wrong, or cannot change, is reported, and nothing ends.
     write("max_jbos = 3");
     hang_up();
-    daemon.wait_for("unknown field `max_jbos`");
+    daemon.wait_for("unknown key `max_jbos`");
     create("c", None).unwrap();
     write("run_dir = \"/nowhere\"\nmax_clients = 1\n");
     hang_up();

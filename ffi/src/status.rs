@@ -113,7 +113,23 @@ pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        Failure { status: status_of(&error), text: error.to_string() }
+        Failure { status: status_of(&error), text: in_names_of_c(error.to_string()) }
+    }
+}
+
+/// What the core's errors advise, and what that is called in C.
+const NAMES: [(&str, &str); 5] = [
+    ("`Job::descriptor`", "`ha_job_descriptor`"),
+    ("`JobBuilder::reserve`", "`ha_job_options.reserve_bytes`"),
+    ("`Worker::attach_within`", "a time limit of `ha_area_attach`"),
+    ("`copies(0)`", "`ha_area_options.no_copies`"),
+    ("`copies(1)` or more", "`ha_area_options.copies` of 1 or more"),
+];
+
+fn in_names_of_c(text: String) -> String {
+    match text.contains('`') {
+        true => NAMES.iter().fold(text, |text, (rust, c)| text.replace(rust, c)),
+        false => text,
     }
 }
 
@@ -310,5 +326,29 @@ mod tests {
         assert_eq!((ha_last_error(), last()), (place, "ä".repeat(511)));
         report(Failure::new(HA_NULL, ""));
         assert_eq!(last(), "");
+    }
+
+    /// Errors of the core name its items in back quotes.
+    #[test]
+    fn errors_have_the_names_of_c() {
+        let sources = [
+            include_str!("../../dsm/src/error.rs"),
+            include_str!("../../dsm/src/engine/directory/create.rs"),
+        ];
+        let lines = sources.iter().flat_map(|source| source.lines());
+        let mut found = 0;
+        for line in lines.filter(|line| !line.trim_start().starts_with("//")) {
+            let quoted = line.split('`').skip(1).step_by(2);
+            for name in quoted.filter(|name| name.contains("::") || name.contains('(')) {
+                assert!(!in_names_of_c(line.into()).contains(name), "{name} is no name of C: {line}");
+                found += 1;
+            }
+        }
+        assert!(found >= 5, "{found}");
+        let missing = Failure::from(Error::NoSuchArea { name: "a".into() }).text;
+        assert_eq!(
+            missing,
+            "there is no area \"a\": create it first, or wait for it with a time limit of `ha_area_attach`"
+        );
     }
 }

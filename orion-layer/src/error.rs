@@ -146,12 +146,17 @@ pub enum Error {
     },
     /// A worker died. (If its program has ended while others wait for it, they get [`Error::Diverged`], or
     /// [`Error::PeerFailed`] if it ended with an error.)
-    #[error("{site}: worker {rank} is gone; what this pass wrote is lost: restore the last checkpoint")]
+    #[error(
+        "{site}: worker {rank}{} is gone; what this pass wrote is lost: restore the last checkpoint",
+        on(host)
+    )]
     WorkerLost {
         /// Where the others noticed.
         site: String,
         /// The worker.
         rank: Rank,
+        /// The name of its host, and where that is, if it is another one.
+        host: Option<String>,
     },
     /// A worker's loop body panicked.
     #[error("loop {loop_name}: the body panicked on worker {worker}{}: {message}", at(iteration))]
@@ -241,6 +246,11 @@ pub enum Error {
 /// The iteration or the key, if it is known.
 fn at(place: &str) -> String {
     if place.is_empty() { String::new() } else { format!(", at {place}") }
+}
+
+/// The host, if it is another one.
+fn on(host: &Option<String>) -> String {
+    host.as_ref().map_or_else(String::new, |host| format!(" on host {host}"))
 }
 
 impl fmt::Debug for Error {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     match &words[..] {
-        [_, word, order] if word == WORD => run(order),
+        [_, word, _job] if word == WORD => run(),
         _ => main_of(Options::parse()),
     }
 }

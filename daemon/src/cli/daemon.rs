@@ -1,7 +1,6 @@
 //! The command line of `hectared`.
 use super::exit;
 use crate::config::{Config, Format, Level};
-use crate::key_file;
 use crate::logging;
 use crate::metrics::Scrapes;
 use crate::server::{Server, StartError};
@@ -61,9 +60,7 @@ impl Options {
     fn config(&self) -> Result<Config> {
         let file = self.config.clone();
         let mut config = Config::load(file).map_err(|error| super::BadConfig(format!("{error:#}")))?;
-        if let Some(path) = &config.key_file {
-            key_file::load(path).map_err(|error| super::BadConfig(error.to_string()))?;
-        }
+        config.check_key().map_err(|error| super::BadConfig(format!("{error:#}")))?;
         config.run_dir = self.run_dir.clone().or(config.run_dir);
         config.metrics.listen = self.metrics_listen.or(config.metrics.listen);
         config.log.format = self.log_format.unwrap_or(config.log.format);

@@ -1,5 +1,5 @@
 //! The exit codes.
-use super::failure::{HostFailed, NotStarted};
+use super::failure::{HostFailed, NotStarted, WrongUsage};
 use super::wait::WaitFailed;
 use super::{BadConfig, Found};
 use hectare_wire::{Error, Refusal};
@@ -25,7 +25,11 @@ pub const CODES: [(u8, &str); 11] = [
     (5, "The configuration is invalid."),
     (6, "The run directory is unusable: not a directory, owned by another user, or accessible to others."),
     (7, "`wait --timeout`: timed out."),
-    (8, "`run --hosts`: a host did not answer, cannot take part, or was lost."),
+    (
+        8,
+        "`run` on several hosts: a host did not answer, cannot take part (no key, another key or version, no address, no \
+         such directory), or was lost. One whose daemon does not run or refuses: 3 or 4.",
+    ),
     (126, "`run`: the program cannot be executed."),
     (127, "`run`: there is no such program."),
 ];
@@ -39,6 +43,9 @@ pub const PASSED_ON: &str = "`hectare run` exits with the code of the process th
 pub fn code_of(error: &anyhow::Error) -> u8 {
     if error.is::<BadConfig>() {
         return 5;
+    }
+    if error.is::<WrongUsage>() {
+        return 2;
     }
     if error.is::<Found>() {
         return 1;

@@ -26,6 +26,23 @@ impl NotStarted {
     }
 }
 
+/// Options, lists of hosts or launchers' variables that cannot be meant.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct WrongUsage(String);
+
+/// Makes errors those of wrong usage.
+pub(crate) trait Usage<T> {
+    /// The same with the exit code of wrong usage.
+    fn usage(self) -> anyhow::Result<T>;
+}
+
+impl<T, E: Into<anyhow::Error>> Usage<T> for Result<T, E> {
+    fn usage(self) -> anyhow::Result<T> {
+        self.map_err(|error| WrongUsage(super::output::one_line(&error.into())).into())
+    }
+}
+
 /// A host that cannot take part, or is lost.
 #[derive(Debug, thiserror::Error)]
 #[error("host {host}: {what}")]

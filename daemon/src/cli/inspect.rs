@@ -1,14 +1,14 @@
 //! Looking at jobs: the daemon says who is in them, their memory what they do.
 use super::Found;
 use super::output::{bytes, json, table};
-use super::top::sample::state_name;
+use super::top::sample::{holding_up, state_name};
 use crate::ask::{all_clients, all_jobs, answer, monitor, open};
 use anyhow::Result;
 use hectare_dsm::WorkerInfo;
 use hectare_wire::{ClientLine, Connection, JobLine, Reply, Request};
 use serde::Serialize;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 pub(super) fn ping(connection: &Connection, as_json: bool) -> Result<()> {
@@ -179,6 +179,9 @@ pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Resul
     let mut findings = Vec::new();
     for worker in &workers {
         match worker.state {
+            hectare_dsm::WorkerState::Dead if worker.pid == 0 => {
+                findings.push(format!("worker {}, on another host, is dead", worker.rank));
+            }
             hectare_dsm::WorkerState::Dead => {
                 findings.push(format!(
                     "worker {} (process {}) is dead: claim its areas",
@@ -197,11 +200,21 @@ pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Resul
     }
     let monitor = monitor(connection, name)?;
     let snapshot = monitor.snapshot(usize::MAX)?;
-    if snapshot.waits {
-        // Rounds wait a little all the time. One that does not end is a finding.
+    let stands = |snapshot: &hectare_dsm::Snapshot| {
+        let of = |worker: &hectare_dsm::WorkerSnapshot| Some((worker.host.clone()?, worker.clock));
+        holding_up(snapshot).filter_map(of).collect::<BTreeSet<_>>()
+    };
+    if snapshot.waits || !stands(&snapshot).is_empty() {
+        // Rounds, and workers at clocks, wait a little all the time. What does not end is a finding.
         std::thread::sleep(LONG_WAIT);
         let later = monitor.snapshot(0)?;
-        if later.waits && later.round == snapshot.round {
+        findings.extend(stands(&snapshot).intersection(&stands(&later)).map(|(host, clock)| {
+            format!(
+                "workers of this host wait for host {host}, whose clock stands at {clock} for more than {LONG_WAIT:?}: \
+                 a worker there is stopped, or does not come to a synchronization point; `hectare check {name}` there says which"
+            )
+        }));
+        if snapshot.waits && later.waits && later.round == snapshot.round {
             findings.extend(later.workers.iter().filter(|worker| worker.waited_for).map(|worker| {
                 format!(
                     "round {} waits for worker {} (process {}) for more than {LONG_WAIT:?}: it is stopped, or does \
@@ -234,6 +247,7 @@ pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Resul
     }
     match findings.len() {
         0 => Ok(()),
+        1 => Err(Found(format!("job {name}: 1 finding")).into()),
         count => Err(Found(format!("job {name}: {count} findings")).into()),
     }
 }

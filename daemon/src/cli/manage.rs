@@ -100,7 +100,9 @@ pub(super) fn config(what: Config) -> Result<()> {
             config.run_dir = Some(config.run_dir().path().to_owned());
             print(toml::to_string(&config)?.as_bytes())
         }
-        Config::Check { config } => load(config).map(drop).map_err(Into::into),
+        Config::Check { config } => {
+            load(config)?.check_key().map_err(|error| BadConfig(format!("{error:#}")).into())
+        }
         Config::Example => print(config::EXAMPLE.as_bytes()),
     }
 }

@@ -57,6 +57,16 @@ pub(super) fn of_job(dir: &RunDir, job: &str) -> Result<AgentStatus> {
     }
 }
 
+/// Hosts say something each second; who is not heard for so long is cut off, or stands still, and is lost when this goes on.
+const SILENT: Duration = Duration::from_secs(3);
+
+/// The state of another host, and, if it is silent, for how long.
+pub(super) fn state(peer: &PeerStanding) -> (&'static str, Option<Duration>) {
+    let Some(session) = &peer.session else { return ("away", None) };
+    let heard = Duration::from_millis(session.heard_ms);
+    if heard >= SILENT { ("silent", Some(heard)) } else { ("connected", None) }
+}
+
 fn text(agents: &[AgentStatus]) -> String {
     let head = [
         "JOB", "HOST", "ADDRESS", "STATE", "FOR/s", "IDLE/s", "RTT/us", "MTU", "SENT", "RECEIVED", "PACKETS",
@@ -71,6 +81,13 @@ fn text(agents: &[AgentStatus]) -> String {
             let why = peer.reason.as_deref().unwrap_or("it did not answer yet");
             // Writing to a string does not fail.
             let _ = writeln!(text, "job {job}: host {} ({}): {why}", peer.name, peer.address);
+        }
+        for (peer, silent) in agent.peers.iter().filter_map(|peer| Some((peer, state(peer).1?))) {
+            let (name, address, seconds) = (&peer.name, peer.address, silent.as_secs_f64());
+            let _ = writeln!(
+                text,
+                "job {job}: host {name} ({address}): nothing was heard of it for {seconds:.1} s"
+            );
         }
         for peer in &agent.peers {
             let PeerStanding { name, link, link_reason, .. } = peer;
@@ -111,7 +128,7 @@ fn line(job: &str, peer: &PeerStanding) -> [String; 14] {
         job,
         name,
         address,
-        "connected".into(),
+        state(peer).0.into(),
         since,
         seconds(session.heard_ms),
         format!("{:.0}", session.round_trip_ns as f64 / 1e3),

@@ -1,4 +1,5 @@
 //! Programs of the loop layer, unchanged, on three hosts: the same passes as on threads of one, to the last bit.
+mod deaths;
 mod program;
 mod saves;
 
@@ -173,6 +174,7 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
             };
             println!("told: {}", made.unwrap_err());
         }
+        place if place.starts_with("dies ") => return deaths::die(w, place),
         passes => return go_on(w, passes.parse().unwrap()),
     }
     Ok(())
@@ -287,13 +289,11 @@ fn what_goes_wrong_on_one_host_is_told_on_all() {
     told(&said, 3, "failed: ", &["worker 2", "i = 70", "an accident"]);
     told(&said, 3, "poisoned: ", &["array \"a\""]);
     told(&said, 3, "afterwards [7, 7, 7]", &[]);
+    let named = |host: usize| {
+        format!("worker {host} (host {} ({}:", cluster.name(host), cluster.network.address(host))
+    };
     let said = run(&cluster, "reads", 1);
-    told(
-        &said,
-        3,
-        "refused: ",
-        &["worker 0 (host 0)", "worker 2 (host 2)", "different files of 54000 bytes"],
-    );
+    told(&said, 3, "refused: ", &[&named(0), &named(2), "different files of 54000 bytes"]);
     let said = run(&cluster, "rebalances", 1);
     told(&said, 3, "refused: ", &["Context::rebalance: on several hosts bounds stay"]);
     let said = run(&cluster, "panics between", 1);

@@ -175,6 +175,10 @@ fn each_host_saves_what_its_workers_hold() {
     assert_eq!(said(&cluster, "opens", 1), saved, "two hosts have the first file");
     said(&cluster, "saves", 1);
     let differ = said(&cluster, "opens", 1);
-    assert!(differ.contains("worker 0 (host 0) and worker 1 (host 1) see different checkpoints"), "{differ}");
+    let named = |host: usize| {
+        format!("worker {host} (host {} ({}:", cluster.name(host), cluster.network.address(host))
+    };
+    assert!(differ.contains(&named(0)) && differ.contains(&named(1)), "{differ}");
+    assert!(differ.contains("see different checkpoints"), "{differ}");
     cluster.assert_nothing_is_left();
 }

@@ -173,12 +173,29 @@ impl Shared {
         }
     }
 
+    /// Whether a launcher says of a worker of another host that it has failed ([`crate::Job::note_failure`]). The agent does not
+    /// know: to it, a host lives or not.
+    pub(crate) fn has_failed_elsewhere(&self, rank: Rank) -> bool {
+        // Relaxed: nothing was written before a mark that who reads it needs.
+        let is_marked = |record: &WorkerRecord| record.absent.load(Ordering::Relaxed) != 0;
+        self.segment.host_of(rank).is_some()
+            && self.segment.workers().get(rank as usize).is_some_and(is_marked)
+    }
+
+    /// How many workers are there, those of other hosts included.
+    pub(crate) fn present_workers(&self) -> usize {
+        let seats = (0..).zip(self.segment.seats_of_all_hosts());
+        seats.filter(|(rank, seat)| seat.is_there() && !self.has_failed_elsewhere(*rank)).count()
+    }
+
     /// Of workers `0..count` that are not there and will not come, says their launcher, the one that failed first.
     pub(crate) fn absent_worker(&self, count: usize) -> Option<Rank> {
         let of_each = self.segment.workers().iter().zip(self.segment.all_seats()).take(count);
         // Relaxed: nothing was written before a mark that who reads it needs; the seat is looked at by itself.
         let marks = of_each.map(|(record, seat)| (record.absent.load(Ordering::Relaxed), seat.is_there()));
-        let gone = (0..).zip(marks).filter(|(_, (order, is_there))| *order != 0 && !is_there);
+        let is_gone = |rank: Rank, is_there: bool| !is_there || self.has_failed_elsewhere(rank);
+        let gone =
+            (0..).zip(marks).filter(|(rank, (order, is_there))| *order != 0 && is_gone(*rank, *is_there));
         gone.min_by_key(|(_, (order, _))| *order).map(|(rank, _)| rank)
     }
 }

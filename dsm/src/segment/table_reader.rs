@@ -1,6 +1,6 @@
 //! Copies of a segment's tables, read like a file: nothing is mapped, so nothing that others do with the
 //! memory, truncating and scribbling included, can stop the reader.
-use super::layout::{AreaSlot, Config, Header, Map, Marks, WorkerRecord};
+use super::layout::{AreaSlot, Config, Header, HostName, Map, Marks, WorkerRecord};
 use crate::error::Error;
 use crate::protocol::record::CopyRecord;
 use crate::protocol::remote_clocks::HostRecord;
@@ -21,6 +21,8 @@ pub(crate) unsafe trait Plain {}
 unsafe impl Plain for Header {}
 // SAFETY: as for the header.
 unsafe impl Plain for HostRecord {}
+// SAFETY: as for the header.
+unsafe impl Plain for HostName {}
 // SAFETY: as for the header.
 unsafe impl Plain for Seat {}
 // SAFETY: as for the header.

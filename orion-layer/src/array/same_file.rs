@@ -52,10 +52,10 @@ impl Context<'_> {
         Ok(Err(Error::Format { file: path.display().to_string(), what }))
     }
 
-    fn worker_and_host(&self, rank: Rank) -> String {
-        match self.fabric.spans_hosts() {
-            true => format!("worker {rank} (host {})", self.fabric.host_of(rank as usize)),
-            false => format!("worker {rank}"),
+    pub(crate) fn worker_and_host(&self, rank: Rank) -> String {
+        match self.fabric.name_of_host(rank as usize) {
+            Some(host) => format!("worker {rank} (host {host})"),
+            None => format!("worker {rank}"),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::contract::Layout;
 use crate::error::{Error, Result};
 use crate::file;
 use crate::site::Site;
-use hectare_dsm::{Element, bytemuck};
+use hectare_dsm::{Element, Rank, bytemuck};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -57,9 +57,9 @@ impl Context<'_> {
         let Some(reader) = sees.iter().position(Option::is_some) else { return Ok(None) };
         if let Some(other) = sees.iter().position(|seen| seen.is_some() && *seen != sees[reader]) {
             let what = format!(
-                "worker {reader} (host {}) and worker {other} (host {}) see different checkpoints: remove the older one",
-                self.fabric.host_of(reader),
-                self.fabric.host_of(other)
+                "{} and {} see different checkpoints: remove the older one",
+                self.worker_and_host(reader as Rank),
+                self.worker_and_host(other as Rank)
             );
             return Err(Error::Format { file: path.display().to_string(), what });
         }

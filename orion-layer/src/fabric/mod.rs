@@ -8,7 +8,7 @@ mod shared_memory;
 pub(crate) mod shown;
 pub(crate) mod watched;
 
-pub(crate) use self::shared_memory::SharedMemory;
+pub(crate) use self::shared_memory::{SharedMemory, is_gone, name_of_other};
 
 use crate::error::Result;
 use hectare_dsm::Rank;
@@ -72,6 +72,9 @@ pub(crate) trait Fabric: Debug {
 
     /// Whether worker `rank` lives, as far as one can tell.
     fn is_alive(&self, rank: usize) -> bool;
+
+    /// What the host of worker `rank` is called, if it is another one than this worker's.
+    fn other_host(&self, rank: usize) -> Option<String>;
 
     /// Offers parcels, under a name that this worker has not offered before it was withdrawn; `write` gets the bytes of all of
     /// them, one after the other. They can be fetched once all workers have met.

@@ -3,14 +3,18 @@
 use super::shown::{self, Shown, read_shown};
 use super::{Fabric, Parcel, Parcels, Write};
 use crate::error::Result;
-use hectare_dsm::{Area, AreaSpec, Owned, Rank, Version, Worker, WorkerState};
+use hectare_dsm::{Area, AreaSpec, Owned, Rank, Version, Worker, WorkerInfo, WorkerState};
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a worker waits for the parcels that another has said to offer.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
-/// How long a worker waits for the exit notice of one of another host.
+/// How long a worker waits for the exit notice of one of another host; and of one that is said to be gone, whose notice may
+/// be on its way yet.
 const NOTICE: Duration = Duration::from_secs(2);
+const LAST_NOTICE: Duration = Duration::from_millis(300);
+/// How long until it looks which of these it is.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// One worker of a job, and its view of the others.
 #[derive(Debug)]
@@ -22,6 +26,19 @@ pub(crate) struct SharedMemory<'w> {
     mine: Option<Owned<u8>>,
     frames: Vec<Area<u8>>,
     offered: Vec<(String, Shown<u8>)>,
+}
+
+/// Whether a worker is dead, as far as one can tell here: on another host also if nobody there is in the clocks, which no worker of
+/// a program leaves before its end.
+pub(crate) fn is_gone(worker: &WorkerInfo) -> bool {
+    worker.state == WorkerState::Dead || (worker.state == WorkerState::Remote && worker.clock == u64::MAX)
+}
+
+/// What the host of worker `rank` is called, if it is another one than this worker's.
+pub(crate) fn name_of_other(worker: &Worker, rank: usize) -> Option<String> {
+    let job = worker.job();
+    let host = job.hosts().iter().position(|ranks| ranks.contains(&(rank as Rank)))?;
+    job.host_name(host).filter(|_| host != job.host())
 }
 
 fn mailbox(rank: usize) -> String {
@@ -66,6 +83,12 @@ impl<'w> SharedMemory<'w> {
     /// The first worker of a host.
     pub(crate) fn first_of(&self, host: usize) -> usize {
         self.hosts.get(host).map_or(0, |ranks| ranks.start as usize)
+    }
+
+    /// What the host of a worker is called, in a job on several.
+    pub(crate) fn name_of_host(&self, rank: usize) -> Option<String> {
+        let host = self.host_of(rank);
+        self.worker.job().host_name(host)
     }
 
     /// The host of a worker, counted from 0.
@@ -142,9 +165,17 @@ impl Fabric for SharedMemory<'_> {
         if self.host_of(rank) != self.host_of(self.rank() as usize) {
             let seen = self.frames[rank].version(self.worker)?;
             let next = Version { counter: seen.counter + 1, ..seen };
-            match self.worker.wait_for(&self.frames[rank], next, NOTICE) {
-                Ok(_) | Err(hectare_dsm::Error::TimedOut { .. }) => {}
-                Err(error) => return Err(error.into()),
+            let since = Instant::now();
+            loop {
+                match self.worker.wait_for(&self.frames[rank], next, LOOK) {
+                    Ok(_) => break,
+                    Err(hectare_dsm::Error::TimedOut { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                let longest = if self.is_alive(rank) { NOTICE } else { LAST_NOTICE };
+                if since.elapsed() >= longest {
+                    break;
+                }
             }
         }
         Ok(())
@@ -159,7 +190,11 @@ impl Fabric for SharedMemory<'_> {
 
     fn is_alive(&self, rank: usize) -> bool {
         let workers = self.worker.job().workers().unwrap_or_default();
-        workers.iter().any(|other| other.rank as usize == rank && other.state != WorkerState::Dead)
+        workers.iter().any(|other| other.rank as usize == rank && !is_gone(other))
+    }
+
+    fn other_host(&self, rank: usize) -> Option<String> {
+        name_of_other(self.worker, rank)
     }
 
     fn offer(&mut self, name: &str, parcels: Parcels<'_>, write: Write<'_>) -> Result<()> {

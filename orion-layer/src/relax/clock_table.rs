@@ -3,7 +3,8 @@ use super::SLOTS;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fabric::watched::{Reading, Watched, Writing};
-use hectare_dsm::{Area, Cells, ClockWords, Rank, Worker, WorkerState};
+use crate::fabric::{is_gone, name_of_other};
+use hectare_dsm::{Area, Cells, ClockWords, Rank, Worker};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -76,7 +77,7 @@ impl ClockTable {
         // The words of a worker are open for as long as it lives.
         let words = all.of(worker, rank).map_err(|error| match rank == self.me as usize {
             true => error,
-            false => lost(rank),
+            false => lost(worker, rank),
         })?;
         Ok(match words {
             Reading::Open(cells) => look(&cells),
@@ -201,7 +202,7 @@ impl ClockTable {
         }
         match worker.wait_for_event(&self.bell, bell(self.size), look) {
             // The bell is open for as long as worker 0 lives.
-            Err(Error::Core(hectare_dsm::Error::NotOpen { .. })) => Err(lost(0)),
+            Err(Error::Core(hectare_dsm::Error::NotOpen { .. })) => Err(lost(worker, 0)),
             waited => waited,
         }
     }
@@ -218,15 +219,14 @@ impl ClockTable {
             }
         }
         let workers = worker.job().workers().unwrap_or_default();
-        let dead = workers
-            .iter()
-            .find(|other| (other.rank as usize) < self.size && other.state == WorkerState::Dead);
-        dead.map_or(Ok(()), |dead| Err(lost(dead.rank as usize)))
+        let dead = workers.iter().find(|other| (other.rank as usize) < self.size && is_gone(other));
+        dead.map_or(Ok(()), |dead| Err(lost(worker, dead.rank as usize)))
     }
 }
 
-fn lost(rank: usize) -> Error {
-    Error::WorkerLost { site: "a clock".into(), rank: rank as Rank }
+fn lost(worker: &Worker, rank: usize) -> Error {
+    let host = name_of_other(worker, rank);
+    Error::WorkerLost { site: "a clock".into(), rank: rank as Rank, host }
 }
 
 impl Context<'_> {

@@ -62,7 +62,7 @@ fn session(document: &str) -> String {
         std::fs::create_dir(at(name)).unwrap();
     }
     std::fs::set_permissions(at("run"), PermissionsExt::from_mode(0o700)).unwrap();
-    for name in ["hectare", "hectared", "quickstart", "hogwild", "matrix_completion"] {
+    for name in ["hectare", "hectared", "quickstart", "hogwild", "exchange", "matrix_completion"] {
         let program = built().join(name);
         assert!(
             program.exists(),
@@ -141,6 +141,20 @@ fn the_walk_through_processes_runs() {
 }
 
 #[test]
+fn areas_are_on_threads_and_processes() {
+    let document = "docs/src/howto/areas.md";
+    let printed = session(document);
+    for (head, size, sum) in [("worker", 2, 3000), ("[0] worker", 3, 6000), ("[2] worker", 3, 6000)] {
+        let ends = format!(" of {size}: {sum}");
+        let said = |line: &str| line.starts_with(head) && line.ends_with(&ends);
+        assert!(printed.lines().any(said), "{head}{ends}: {printed}");
+    }
+    let source = read("apps/exchange/src/main.rs");
+    let shown = markdown::parts(&read(document)).0;
+    assert!(shown.iter().any(|block| block.text == source), "the chapter shows another program");
+}
+
+#[test]
 fn what_operators_type_runs() {
     session("docs/src/operations/operators.md");
 }
@@ -185,8 +199,9 @@ fn matrix_completion_runs() {
 
 #[test]
 fn no_block_is_left_out() {
-    const RUN: [&str; 6] = [
+    const RUN: [&str; 7] = [
         "README.md",
+        "docs/src/howto/areas.md",
         "docs/src/howto/matrix-completion.md",
         "docs/src/operations/hosts.md",
         "docs/src/operations/operators.md",

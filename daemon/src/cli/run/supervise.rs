@@ -2,6 +2,7 @@
 use super::processes::{Process, any_alive};
 use super::signals::Signals;
 use super::terminal::{Terminal, Wanted};
+use crate::cli::failure::HostFailed;
 use crate::logging::Sink;
 use anyhow::{Context, Result};
 use hectare_dsm::Job;
@@ -17,6 +18,32 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const AGAIN: Duration = Duration::from_secs(1);
 /// How often it is tried to kill what an ended process left behind.
 const TRIES: u32 = 3;
+
+/// How long it is waited for other news, when a rank has failed by itself: another one may have been killed, or have panicked,
+/// which is rather the cause than a consequence.
+pub(super) const CAUSE_WITHIN: Duration = Duration::from_millis(200);
+
+/// The exit code of a Rust program whose main thread panicked.
+const PANICKED: i32 = 101;
+
+/// How a process failed; of several that failed at nearly the same time, the first in this order is rather the cause: an error may be
+/// that another has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Cause {
+    Signal,
+    Panic,
+    Error,
+}
+
+impl Cause {
+    pub(super) fn of(status: ExitStatus) -> Cause {
+        match (status.signal(), status.code()) {
+            (Some(_), _) => Cause::Signal,
+            (None, Some(PANICKED)) => Cause::Panic,
+            _ => Cause::Error,
+        }
+    }
+}
 
 /// The processes and how they are to end.
 pub(super) struct Supervisor<'a> {
@@ -168,13 +195,17 @@ impl Supervisor<'_> {
     fn note_ends(&mut self) -> Result<()> {
         let mut failures = self.failures()?;
         let is_first = self.first_failure.is_none() && !failures.is_empty();
-        if is_first && failures.iter().all(|(_, status)| status.signal().is_none()) {
+        let least =
+            |failures: &[(u32, ExitStatus)]| failures.iter().map(|(_, status)| Cause::of(*status)).min();
+        if is_first && least(&failures) > Some(Cause::Signal) {
             // They may have failed because they saw the death of one that is about to end.
             self.await_ending();
             failures.extend(self.failures()?);
         }
-        // Of those that ended between two looks, one that a signal ended is rather the cause than a consequence.
-        failures.sort_by_key(|(_, status)| status.signal().is_none());
+        if is_first && least(&failures) == Some(Cause::Error) && self.kill_at.is_none() {
+            failures.extend(self.await_cause()?);
+        }
+        failures.sort_by_key(|(_, status)| Cause::of(*status));
         for (rank, status) in failures {
             self.note_failure(rank, status);
         }
@@ -190,6 +221,28 @@ impl Supervisor<'_> {
             // Whether it has ended is asked of it next; a signal that cuts the wait short costs a name in a message.
             let _ = poll(&mut [process.end_fd()], Some(&timeout));
         }
+    }
+
+    /// Those that fail within a while after the first, until one of them is rather the cause.
+    fn await_cause(&mut self) -> Result<Vec<(u32, ExitStatus)>> {
+        let until = Instant::now() + CAUSE_WITHIN;
+        let mut failed = Vec::new();
+        while failed.iter().all(|(_, status)| Cause::of(*status) == Cause::Error) {
+            let left = until.saturating_duration_since(Instant::now());
+            let mut ends: Vec<_> =
+                self.processes.iter().filter(|process| process.runs()).map(Process::end_fd).collect();
+            if ends.is_empty() || left.is_zero() {
+                break;
+            }
+            let timeout = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
+            // A signal that cuts the wait short costs a name in a message.
+            if !poll(&mut ends, Some(&timeout)).is_ok_and(|ended| ended > 0) {
+                break;
+            }
+            drop(ends);
+            failed.extend(self.failures()?);
+        }
+        Ok(failed)
     }
 
     /// Who failed since the last call; the terminal of one that has ended is free.
@@ -218,7 +271,9 @@ impl Supervisor<'_> {
     fn note_failure(&mut self, rank: u32, status: ExitStatus) {
         let is_first = self.first_failure.is_none();
         let told_to_end = self.kill_at.is_some();
-        self.first_failure = self.first_failure.or(Some(code_of(status)));
+        let lost = self.shared.check_hosts().err();
+        let code = if lost.is_some() { HostFailed::CODE } else { code_of(status) };
+        self.first_failure = self.first_failure.or(Some(code));
         if self.keep_going {
             // The others go on: those who wait for this one to join need not wait any longer.
             let _ = self.shared.note_failure(rank);
@@ -228,6 +283,10 @@ impl Supervisor<'_> {
         }
         match (told_to_end, self.keep_going, is_first) {
             (true, ..) => {}
+            (.., true) if let Some(lost) = lost => {
+                self.voice.say(&format!("hectare: {lost}; the others are terminated"));
+                self.end(Signal::TERM);
+            }
             (_, true, true) => {
                 self.voice.say(&format!("hectare: rank {rank} failed first: {status}; the others go on"))
             }

@@ -15,7 +15,7 @@ pub struct PeerSample {
     pub host: String,
     /// Where it is.
     pub address: String,
-    /// `connected` or `away`.
+    /// `connected`, `silent` (nothing was heard of it for some seconds) or `away`.
     pub state: &'static str,
     /// For how many seconds.
     pub state_s: f64,
@@ -81,7 +81,7 @@ pub(super) fn sample(peer: &PeerStanding, then: Option<(f64, &PeerStanding)>) ->
     PeerSample {
         host: peer.name.clone(),
         address: peer.address.to_string(),
-        state: if session.is_some() { "connected" } else { "away" },
+        state: crate::cli::peers::state(peer).0,
         state_s: peer.since_ms as f64 / 1e3,
         round_trip_s: session.map(|session| session.round_trip_ns as f64 / 1e9),
         sent_per_s: rate(|session| session.sent_bytes),

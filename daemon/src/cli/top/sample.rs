@@ -64,8 +64,15 @@ pub struct WorkerSample {
     pub pid: u32,
     /// Its thread.
     pub tid: u32,
-    /// `live`, `straggler`, `changing` or `dead`.
+    /// `live`, `straggler`, `changing`, `dead`, or `remote`: on another host.
     pub state: &'static str,
+    /// The name of its host, if that is another one. Of its workers, this host knows the lowest clock, and that they are there.
+    pub host: Option<String>,
+    /// Its clock.
+    pub clock: u64,
+    /// For how many seconds, as far as this command has looked, its host's clock has been the lowest of all and has not risen, though
+    /// a worker of this host is ahead.
+    pub stands_s: Option<f64>,
     /// Rounds completed with it.
     pub rounds: u64,
     /// Each second.
@@ -111,6 +118,19 @@ struct Watched {
     /// Looks at who is waited for since the last sample, and how many named each rank.
     samples: u64,
     named: BTreeMap<u32, u64>,
+    /// The clock of each worker of another host that holds others up, and since when it has been that.
+    standing: BTreeMap<u32, (u64, Instant)>,
+}
+
+/// The workers of other hosts that workers of this one wait for, as far as their clocks tell: they have the lowest. While a round waits
+/// for a worker of this host, nothing is known of the clocks that the others have meanwhile.
+pub(crate) fn holding_up(snapshot: &Snapshot) -> impl Iterator<Item = &WorkerSnapshot> {
+    let clocks = || snapshot.workers.iter().filter(|worker| worker.state != WorkerState::Dead);
+    let lowest = clocks().map(|worker| worker.clock).min().unwrap_or(0);
+    let here = |worker: &&WorkerSnapshot| worker.host.is_none() && worker.clock != u64::MAX;
+    let ahead = clocks().filter(here).any(|worker| worker.clock > lowest)
+        && !snapshot.workers.iter().any(|worker| worker.waited_for);
+    clocks().filter(move |worker| ahead && worker.host.is_some() && worker.clock == lowest)
 }
 
 /// Looks at jobs.
@@ -204,12 +224,19 @@ fn sample_job(
                 };
             }
         };
-        let new = Watched { monitor, last: None, samples: 0, named: BTreeMap::new() };
+        let new =
+            Watched { monitor, last: None, samples: 0, named: BTreeMap::new(), standing: BTreeMap::new() };
         watched.insert(line.job.clone(), (line.age_s, new));
     }
     let Some((age_s, watched)) = watched.get_mut(&line.job) else { return Ok(None) };
     *age_s = line.age_s;
     let snapshot = watched.monitor.snapshot(most_areas)?;
+    let mut standing = BTreeMap::new();
+    for worker in holding_up(&snapshot) {
+        let known = watched.standing.get(&worker.rank).filter(|(clock, _)| *clock == worker.clock);
+        standing.insert(worker.rank, known.copied().unwrap_or((worker.clock, now)));
+    }
+    watched.standing = standing;
     let sample = job_sample(line, &snapshot, now, watched);
     (watched.samples, watched.last) = (0, Some((now, snapshot)));
     watched.named.clear();
@@ -223,6 +250,10 @@ fn job_sample(line: &JobLine, snapshot: &Snapshot, now: Instant, watched: &Watch
         let rise = then.map(|then| now.saturating_sub(then) as f64);
         rise.filter(|_| seconds > 0.0).map(|rise| rise / seconds)
     };
+    let standing = |rank: u32| {
+        let since = watched.standing.get(&rank).map(|(_, since)| now.duration_since(*since).as_secs_f64());
+        since.filter(|seconds| *seconds > 0.0)
+    };
     let worker = |worker: &WorkerSnapshot| {
         let then = before.and_then(|snapshot| snapshot.workers.iter().find(|then| then.rank == worker.rank));
         let named = watched.named.get(&worker.rank).copied().unwrap_or(0);
@@ -231,15 +262,22 @@ fn job_sample(line: &JobLine, snapshot: &Snapshot, now: Instant, watched: &Watch
             pid: worker.pid,
             tid: worker.tid,
             state: state_name(worker.state),
+            host: worker.host.as_deref().map(|host| host.split(" (").next().unwrap_or(host).to_owned()),
+            clock: worker.clock,
+            stands_s: standing(worker.rank),
             rounds: worker.rounds,
             rounds_per_s: rate(worker.rounds, then.map(|then| then.rounds)),
             copied_bytes: worker.copied_bytes,
             bytes_per_s: rate(worker.copied_bytes, then.map(|then| then.copied_bytes)),
             // The round that comes next is nobody's yet.
-            behind_rounds: snapshot
-                .round
-                .saturating_sub(u64::from(!snapshot.waits))
-                .saturating_sub(worker.last_round),
+            // Those of other hosts come to rounds of their own.
+            behind_rounds: match worker.host {
+                Some(_) => 0,
+                None => snapshot
+                    .round
+                    .saturating_sub(u64::from(!snapshot.waits))
+                    .saturating_sub(worker.last_round),
+            },
             late: worker.late,
             waited_for: (watched.samples > 0).then(|| named as f64 / watched.samples as f64),
         }
@@ -293,6 +331,7 @@ pub(crate) fn state_name(state: WorkerState) -> &'static str {
         WorkerState::Straggler => "straggler",
         WorkerState::Changing => "changing",
         WorkerState::Dead => "dead",
+        WorkerState::Remote => "remote",
         _ => "unknown",
     }
 }

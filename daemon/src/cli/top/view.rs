@@ -92,6 +92,15 @@ pub(super) fn peers(sample: &Sample) -> impl Iterator<Item = (&str, &PeerSample)
 }
 
 pub(super) fn worker_cells(job: &str, worker: &WorkerSample) -> [String; 9] {
+    if let Some(host) = &worker.host {
+        let state = match worker.stands_s {
+            _ if worker.state == "dead" => format!("dead, on {host}"),
+            Some(seconds) => format!("on {host}, whose clock stands for {}", age(seconds)),
+            None => format!("on {host}"),
+        };
+        let [pid, rounds, bytes, behind, late, waited] = std::array::from_fn(|_| "-".to_owned());
+        return [job.into(), worker.rank.to_string(), pid, state, rounds, bytes, behind, late, waited];
+    }
     [
         job.into(),
         worker.rank.to_string(),
@@ -172,6 +181,7 @@ fn style(worker: &WorkerSample) -> Style {
     match worker.state {
         "dead" => Style::new().fg(Color::Red),
         "straggler" => Style::new().fg(Color::Yellow),
+        _ if worker.stands_s.is_some() => Style::new().fg(Color::Yellow),
         _ => Style::new(),
     }
 }
@@ -195,7 +205,10 @@ pub fn draw(frame: &mut Frame<'_>, sample: &Sample, view: View) {
     ];
     let [title, first, hosts, second, third, foot] = Layout::vertical(heights).areas(frame.area());
     let workers = sorted(sample, view.sort);
-    let late = workers.iter().filter(|(_, worker)| worker.state != "live").count();
+    let late = workers
+        .iter()
+        .filter(|(_, worker)| !matches!(worker.state, "live" | "remote") || worker.stands_s.is_some())
+        .count();
     let paused = if view.paused { "   PAUSED" } else { "" };
     let absent = if view.absent { "   NO DAEMON" } else { "" };
     let text = format!(

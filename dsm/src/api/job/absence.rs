@@ -4,10 +4,11 @@ use crate::error::{Error, Rank, Result};
 use std::sync::atomic::Ordering;
 
 impl Job {
-    /// For launchers: the process that was to be worker `rank` has failed, and nobody comes in its place. Those who
+    /// For launchers: the process that was to be worker `rank`, or was it, has failed, and nobody comes in its place. Those who
     /// wait for that worker ([`Worker::wait_for_workers`](crate::Worker::wait_for_workers)) learn of it at once, and
     /// not when their time is over. Holds until a worker takes the rank, or [`Job::expect`] takes it back. False,
-    /// and nothing is noted, if a worker that lives has the rank.
+    /// and nothing is noted, if a worker of this host that lives has the rank. Of one on another host, whose memory is not here, the
+    /// launcher's word counts: it is [`WorkerState::Dead`](crate::WorkerState::Dead) from then on.
     ///
     /// ```
     /// use hectare_dsm::{Error, Job};
@@ -30,11 +31,19 @@ impl Job {
         let order = marks.max().unwrap_or(0).saturating_add(1);
         self.set_absent(rank, order)?;
         // A worker that took the rank meanwhile has cleared the word, or its seat shows it here.
-        let nobody = self.shared.live_process(rank).is_none();
+        let nobody = self.shared.segment.host_of(rank).is_some() || self.shared.live_process(rank).is_none();
         if !nobody {
             self.set_absent(rank, 0)?;
         }
         Ok(nobody)
+    }
+
+    /// Whether the job, which is on several hosts, goes on: after one of them has failed it does not.
+    ///
+    /// # Errors
+    /// [`Error::PeerFailed`], which says which host it was.
+    pub fn check_hosts(&self) -> Result<()> {
+        self.shared.check_ending()
     }
 
     /// For launchers: worker `rank` is about to be started, whatever became of an earlier one

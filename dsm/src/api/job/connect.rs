@@ -14,7 +14,7 @@ impl Job {
     /// The daemon is found by its run directory: `HECTARE_RUN_DIR`, else `/run/user/UID/hectare`, else
     /// `/tmp/hectare-UID`. It assigns a rank, which the first [`Job::worker`] of this process takes, and one more for
     /// every further worker. If `HECTARE_JOB`, which `hectare run` sets, is `name`, the first rank is the launcher's
-    /// ([`Launch`]). The job ends when its last member has left.
+    /// ([`Launch`](crate::wire::Launch)). The job ends when its last member has left.
     ///
     /// The daemon's death stops nothing: workers continue among themselves, and a further worker takes the lowest
     /// free slot. A thread of this process, which otherwise sleeps, registers the job with the next daemon
@@ -40,13 +40,14 @@ impl Job {
     ///     worker.barrier()
     /// }
     ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// match Launch::from_environment()? {
-    ///     Some(launch) => train(&mut Job::connect(&launch.job)?.worker()?, launch.size as usize)?,
-    ///     None => drop(Job::embedded()?.try_run(4, |worker| train(worker, 4))?),
+    /// // The launcher's variables and the job have errors of their own.
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     match Launch::from_environment()? {
+    ///         Some(launch) => train(&mut Job::connect(&launch.job)?.worker()?, launch.size as usize)?,
+    ///         None => drop(Job::embedded()?.try_run(4, |worker| train(worker, 4))?),
+    ///     }
+    ///     Ok(())
     /// }
-    /// # Ok(())
-    /// # }
     /// ```
     ///
     /// # Errors

@@ -16,7 +16,8 @@ pub enum WorkerState {
     Straggler,
     /// It joins or leaves.
     Changing,
-    /// The kernel says that its thread is gone; its areas can be claimed. Or its host's agent says so.
+    /// The kernel says that its thread is gone; its areas can be claimed. Or it is on another host, and the
+    /// launcher says so ([`Job::note_failure`]), or its host's agent.
     Dead,
     /// It is on another host of the job, and there. Its process and thread are 0, its clock is its host's.
     Remote,
@@ -188,6 +189,7 @@ impl Job {
             self.shared.is_dead(rank as Rank);
             let state = match seat.state() {
                 slot_state::FREE | slot_state::ABSENT => continue,
+                slot_state::REMOTE if self.shared.has_failed_elsewhere(rank as Rank) => WorkerState::Dead,
                 slot_state::REMOTE => WorkerState::Remote,
                 slot_state::LIVE if seat.is_straggler() => WorkerState::Straggler,
                 slot_state::LIVE => WorkerState::Live,
@@ -210,6 +212,11 @@ impl Job {
     /// Which host of the job this one is; 0 in a job on one host.
     pub fn host(&self) -> usize {
         self.shared.segment.config().here as usize
+    }
+
+    /// What a host of the job is called, and where it is; its number while its agent has not said. A job on one host has no names.
+    pub fn host_name(&self, host: usize) -> Option<String> {
+        self.shared.segment.host_names().get(host).map(|name| name.text(host))
     }
 
     /// The ranks of each host of the job, if it is on several.

@@ -374,7 +374,8 @@ impl Worker {
     pub(crate) fn check_peer(&self, rank: Rank) -> Result<()> {
         let seat = self.shared.segment.all_seats().get(rank as usize);
         if seat.is_some_and(|seat| slot_state::is_elsewhere(seat.state())) {
-            let is_there = seat.is_some_and(|seat| seat.state() == slot_state::REMOTE);
+            let is_there = seat.is_some_and(|seat| seat.state() == slot_state::REMOTE)
+                && !self.shared.has_failed_elsewhere(rank);
             return if is_there { Ok(()) } else { Err(Error::NoSuchWorker { rank }) };
         }
         let alive = self.shared.segment.seats().get(rank as usize).is_some_and(|seat| seat.is_live());

@@ -135,9 +135,7 @@ impl Worker {
     /// [`Error::TimedOut`]; [`Error::WorkerFailed`] at once when the launcher says that one of the first `count` has
     /// failed before it came ([`Job::note_failure`](crate::Job::note_failure)), as `hectare run --keep-going` does.
     pub fn wait_for_workers(&mut self, count: usize, timeout: Duration) -> Result<()> {
-        let live = |worker: &Worker| {
-            worker.shared.segment.seats_of_all_hosts().iter().filter(|seat| seat.is_there()).count()
-        };
+        let live = |worker: &Worker| worker.shared.present_workers();
         self.wait_until(
             timeout,
             |worker| match live(worker) >= count {

@@ -248,6 +248,10 @@ impl Mailbox {
 
     #[cold]
     fn behind(&self, fabric: &dyn Fabric, site: Site, rank: usize, head: &Head) -> Error {
+        // Others may have ended because of it.
+        if let Some(rank) = (0..fabric.size()).find(|rank| self.is_lost(fabric, *rank)) {
+            return lost(fabric, site, rank);
+        }
         if let Some(exit_notice) = exit_notice(fabric, rank) {
             return match exit_notice {
                 ExitNotice::Returned { place } => {
@@ -261,7 +265,15 @@ impl Mailbox {
         if head.sequence != 0 && fabric.is_alive(rank) {
             return self.diverged(fabric, site.to_string(), rank, head.site());
         }
-        Error::WorkerLost { site: site.to_string(), rank: rank as Rank }
+        lost(fabric, site, rank)
+    }
+
+    /// Whether a worker has died before it came to this call.
+    fn is_lost(&self, fabric: &dyn Fabric, rank: usize) -> bool {
+        let is_outdated = |frame: &[u8]| split(frame).0.sequence < self.sequence;
+        fabric.frame(rank).is_ok_and(is_outdated)
+            && exit_notice(fabric, rank).is_none()
+            && !fabric.is_alive(rank)
     }
 
     #[cold]
@@ -281,6 +293,10 @@ struct Frame<'f> {
     fingerprint: u64,
     failed: u8,
     payload: &'f [u8],
+}
+
+fn lost(fabric: &dyn Fabric, site: Site, rank: usize) -> Error {
+    Error::WorkerLost { site: site.to_string(), rank: rank as Rank, host: fabric.other_host(rank) }
 }
 
 /// The exit notice of worker `rank`, if it has left one.

@@ -64,6 +64,10 @@ impl Fabric for Copies {
         true
     }
 
+    fn other_host(&self, _rank: usize) -> Option<String> {
+        None
+    }
+
     fn offer(&mut self, name: &str, parcels: Parcels<'_>, write: Write<'_>) -> Result<()> {
         let lengths = match &parcels {
             Parcels::OneForEach(lengths) => *lengths,

@@ -3,12 +3,12 @@
 use super::super::Run;
 use super::super::output::Output;
 use super::super::signals::Signals;
-use super::super::supervise::code_of;
+use super::super::supervise::{CAUSE_WITHIN, Cause, code_of};
 use super::address::is_here;
 use super::message::{Here, Make, News, Order, Prepare};
 use super::remote::{Event, Remote};
 use super::words::{for_host, words};
-use crate::cli::failure::HostFailed;
+use crate::cli::failure::{HostFailed, Usage};
 use crate::hosts::{Place, Plan};
 use crate::logging::Sink;
 use anyhow::{Context, Result, bail};
@@ -23,9 +23,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// How long it is waited for other news, when a rank has failed by itself: on another host one may have been killed, which is
-/// rather the cause than a consequence.
-const CAUSE_WITHIN: Duration = Duration::from_millis(200);
 /// How much longer than its processes a part may take to end.
 const PART_WITHIN: Duration = Duration::from_secs(5);
 
@@ -139,7 +136,7 @@ fn prepare_make(what: &Run, plan: &Plan, job: String, id: [u8; 16]) -> Result<Ma
         cipher: what.on.cipher,
         program: what.program.clone(),
         directory,
-        variables: what.on.variables.iter().map(variable).collect::<Result<_>>()?,
+        variables: what.on.variables.iter().map(variable).collect::<Result<_>>().usage()?,
         plain: what.no_prefix,
         keep_going: what.keep_going,
         grace_s: what.grace_s,
@@ -148,7 +145,7 @@ fn prepare_make(what: &Run, plan: &Plan, job: String, id: [u8; 16]) -> Result<Ma
 
 /// Starts the parts of all hosts; those of this one without the remote shell.
 fn start_all(what: &Run, plan: &Plan, events: &Sender<Event>) -> Result<Vec<Host>> {
-    let rsh = words(what.on.rsh())?;
+    let rsh = words(what.on.rsh()).usage()?;
     let own = std::env::current_exe().context("this program's name")?;
     let own = own.to_str().context("this program's name is no UTF-8")?.to_owned();
     let called = std::env::args().next().unwrap_or_default();
@@ -165,7 +162,7 @@ fn start_all(what: &Run, plan: &Plan, events: &Sender<Event>) -> Result<Vec<Host
             }
         };
         command.push("run-part".into());
-        let remote = Remote::start(&command, number, events)?;
+        let remote = Remote::start(&command, number, events).usage()?;
         let key = (String::new(), String::new());
         let (place, state, said) = (place.clone(), State::Started, Vec::new());
         Ok(Host { place, remote, state, at: None, key, said })
@@ -363,6 +360,7 @@ impl Conductor<'_> {
             Event::News(number, News::Failed { rank, status }) => {
                 self.rank_failed(number, rank, ExitStatus::from_raw(status));
             }
+            Event::News(number, News::Lost { host, cause }) => self.host_lost(number, &host, &cause),
             Event::News(number, News::Done) => self.hosts[number].state = State::Done,
             Event::News(number, News::Refused { code, what }) => self.host_failed(number, &what, code),
             Event::News(_, News::Here { .. } | News::Made) => {}
@@ -381,6 +379,18 @@ impl Conductor<'_> {
                 .say(&format!("hectare: host {}: {what}; the others are terminated", self.name(number)));
         }
         self.code.get_or_insert(code);
+        self.end(Signal::TERM);
+    }
+
+    /// The agent on a host says that another one is lost. What ranks fail of then is a consequence.
+    fn host_lost(&mut self, number: usize, host: &str, cause: &str) {
+        if self.code.is_none() && self.kill_at.is_none() {
+            let by = self.name(number);
+            self.voice.say(&format!(
+                "hectare: host {host} is lost, says host {by}: {cause}; the others are terminated"
+            ));
+        }
+        self.code.get_or_insert(HostFailed::CODE);
         self.end(Signal::TERM);
     }
 
@@ -407,11 +417,14 @@ impl Conductor<'_> {
                 self.code.get_or_insert(code_of(status));
             }
             None => {
-                let wait = if status.signal().is_some() { Duration::ZERO } else { CAUSE_WITHIN };
+                let wait = if Cause::of(status) == Cause::Signal { Duration::ZERO } else { CAUSE_WITHIN };
                 self.first = Some(First { rank, status, decided_at: Instant::now() + wait });
             }
-            Some(first) if first.status.signal().is_none() && status.signal().is_some() => {
-                (first.rank, first.status, first.decided_at) = (rank, status, Instant::now());
+            Some(first) if Cause::of(status) < Cause::of(first.status) => {
+                (first.rank, first.status) = (rank, status);
+                if Cause::of(status) == Cause::Signal {
+                    first.decided_at = Instant::now();
+                }
             }
             Some(_) => {}
         }
@@ -426,7 +439,7 @@ impl Conductor<'_> {
         self.code = Some(code_of(status));
         let number = self.hosts.iter().position(|host| host.place.ranks.contains(&rank));
         let host = number.map(|number| self.name(number)).unwrap_or_default();
-        let others = if self.what.keep_going { "go on" } else { "are ended" };
+        let others = if self.what.keep_going { "go on" } else { "are terminated" };
         self.voice
             .say(&format!("hectare: rank {rank} on host {host} failed first: {status}; the others {others}"));
         if !self.what.keep_going {

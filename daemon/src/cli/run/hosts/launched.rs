@@ -6,6 +6,8 @@ use super::message::Prepare;
 use super::options::HostOptions;
 use super::part::{cluster_key, config};
 use crate::ask::is_there;
+use crate::cli::failure::{HostFailed, Usage};
+use crate::cli::{exit, output::one_line};
 use crate::hosts::{Seat, seat};
 use anyhow::{Context, Result, bail};
 use hectare_wire::{Connection, JobHosts, JobSettings, Member, Request, RunDir, check_job_name};
@@ -26,11 +28,13 @@ pub(in super::super) struct Joined {
 
 /// Takes part in the program: afterwards this host's part of the job is there.
 pub(in super::super) fn join(dir: &RunDir, on: &HostOptions, job: Option<&str>) -> Result<Joined> {
-    let seat = seat(|name| std::env::var(name).ok())?;
+    let seat = seat(|name| std::env::var(name).ok()).usage()?;
     let named = job.map(str::to_owned).or(std::env::var("HECTARE_JOB").ok()).or(seat.job.clone());
-    let job = named.context(
-        "the launcher has no name for this start: give it one of its own by --job, the same on all hosts",
-    )?;
+    let job = named
+        .context(
+            "the launcher has no name for this start: give it one of its own by --job, the same on all hosts",
+        )
+        .usage()?;
     check_job_name(&job).map_err(hectare_wire::Error::Refused)?;
     let deadline = Instant::now() + on.timeout;
     let connection = Connection::open(dir)?;
@@ -103,9 +107,12 @@ fn make(connection: &Connection, seat: &Seat, on: &HostOptions, job: &str, deadl
         connection.order(&Request::Create { job: job.into(), settings, keep: false })?;
         return Ok(());
     }
-    let (path, key) = cluster_key()?;
+    let (path, key) = cluster_key().map_err(|error| match exit::code_of(&error) {
+        1 => HostFailed::new(host_name(), one_line(&error)).into(),
+        _ => error,
+    })?;
     let key_file = path.to_str().with_context(|| format!("{} is no UTF-8", path.display()))?.to_owned();
-    let (place, address) = meeting_place(seat, on)?;
+    let (place, address) = meeting_place(seat, on).usage()?;
     // The agent takes the port when the job is made.
     let mut reserved = None;
     let reserve = |address: IpAddr| -> Result<Guest> {

@@ -1,4 +1,5 @@
 //! The options of runs on several hosts, and the plan that they say.
+use crate::cli::failure::Usage;
 use crate::cli::parse::seconds;
 use crate::hosts::{Plan, allocation, parse_file, parse_list};
 use anyhow::{Context, Result};
@@ -82,6 +83,10 @@ impl HostOptions {
 
     /// Which host has which ranks.
     pub(in super::super) fn plan(&self, ranks: Option<u32>) -> Result<Plan> {
+        self.read(ranks).usage()
+    }
+
+    fn read(&self, ranks: Option<u32>) -> Result<Plan> {
         let hosts = match (&self.hosts, &self.hostfile) {
             (Some(list), _) => parse_list(list).map_err(|error| {
                 // There is one line.

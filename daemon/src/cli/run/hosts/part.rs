@@ -8,7 +8,7 @@ use super::super::supervise::Supervisor;
 use super::super::terminal::Terminal;
 use super::address::{Place, own_place};
 use super::message::{Here, Make, News, Order, PIECE, Prepare, Side, greet, meet, receive, send};
-use crate::cli::{exit, output::one_line};
+use crate::cli::{exit, failure::HostFailed, output::one_line};
 use crate::config::Config;
 use crate::key_file;
 use crate::logging::Sink;
@@ -70,7 +70,11 @@ pub(in super::super) fn part(dir: &RunDir) -> Result<u8> {
     match run(dir, &caller, &mut orders) {
         Ok(()) => Ok(0),
         Err(error) => {
-            let code = exit::code_of(&error);
+            // Nothing runs yet: this host cannot take part.
+            let code = match exit::code_of(&error) {
+                1 => HostFailed::CODE,
+                code => code,
+            };
             caller.tell(&News::Refused { code, what: one_line(&error) })?;
             caller.tell(&News::Done)?;
             // The caller ends it, so that it has read this before it sees the end.
@@ -101,7 +105,12 @@ fn run(dir: &RunDir, caller: &Arc<Caller>, orders: &mut Orders) -> Result<()> {
     let voice = Sink::start().context("starting a thread")?;
     let to = caller.clone();
     let output = Output::to_caller(move |error, bytes| to.output(error, bytes), voice.clone());
-    let on_failure = |rank, status| caller.failed(rank, status);
+    let on_failure = |rank, status| {
+        if let Err(hectare_dsm::Error::PeerFailed { host, cause }) = shared.check_hosts() {
+            let _ = caller.tell(&News::Lost { host, cause });
+        }
+        caller.failed(rank, status);
+    };
     let mut supervisor = Supervisor {
         processes: Vec::new(),
         signals: &signals,

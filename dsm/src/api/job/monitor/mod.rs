@@ -13,7 +13,7 @@ use crate::protocol::record::CopyRecord;
 use crate::protocol::remote_clocks::HostRecord;
 use crate::protocol::round::{Seat, slot_state};
 use crate::protocol::word::{Phase, RoundWord};
-use crate::segment::layout::{AreaSlot, Header, Marks, WorkerRecord};
+use crate::segment::layout::{AreaSlot, Header, HostName, Marks, WorkerRecord};
 use crate::segment::table_reader::TableReader;
 use crate::segment::tally::Tally;
 use std::os::fd::OwnedFd;
@@ -82,19 +82,22 @@ impl Monitor {
         let word = RoundWord(get(&sync.word));
         let waits = word.phase() == Phase::Open;
         let workers = (0..).zip(&seats).zip(&records).zip(&tallies);
-        let clock = |rank: Rank| {
-            let is_its = |host: &&HostRecord| rank.wrapping_sub(get32(&host.first)) < get32(&host.ranks);
-            hosts.iter().find(is_its).map_or(0, |host| get(&host.clock))
+        let names: Vec<HostName> = tables.table(map.host_names, config.hosts as usize)?;
+        let elsewhere = |rank: Rank| {
+            let is_its = |host: &HostRecord| rank.wrapping_sub(get32(&host.first)) < get32(&host.ranks);
+            let host = hosts.iter().position(is_its).filter(|host| *host != config.here as usize)?;
+            let name = names.get(host).map_or_else(|| host.to_string(), |name| name.text(host));
+            Some((get(&hosts[host].clock), name))
         };
         let workers = workers
             .filter_map(|(((rank, seat), record), tally)| {
                 worker(rank, seat, record, tally, waits.then_some(word))
             })
-            .map(|worker| match worker.state {
-                WorkerState::Remote => {
-                    WorkerSnapshot { clock: clock(worker.rank), waited_for: false, ..worker }
+            .map(|worker| match elsewhere(worker.rank) {
+                Some((clock, host)) => {
+                    WorkerSnapshot { clock, waited_for: false, host: Some(host), ..worker }
                 }
-                _ => worker,
+                None => worker,
             })
             .collect();
         let last = map.tallies + u64::from(config.max_workers) * size_of::<Tally>() as u64;
@@ -205,6 +208,8 @@ fn worker(
     let there = || foreign || process::is_there(pid, tid, get(&record.started));
     let state = match get32(&seat.state) {
         slot_state::FREE | slot_state::ABSENT => return None,
+        // What its launcher says ([`crate::Job::note_failure`]).
+        slot_state::REMOTE if get32(&record.absent) != 0 => WorkerState::Dead,
         slot_state::REMOTE => WorkerState::Remote,
         slot_state::DEAD | slot_state::LOST => WorkerState::Dead,
         _ if !there() => WorkerState::Dead,
@@ -220,6 +225,7 @@ fn worker(
         waited_for: state != WorkerState::Changing && open.is_some_and(|word| is_missing(seat, word)),
         last_round: arrived,
         clock: get(&seat.clock),
+        host: None,
         late: get(&seat.late),
         rounds: get(&tally.rounds),
         abandoned: get(&tally.abandoned),

@@ -43,8 +43,10 @@ pub struct WorkerSnapshot {
     pub waited_for: bool,
     /// The last round in which it stood at a synchronization point.
     pub last_round: u64,
-    /// Its clock.
+    /// Its clock; that of its host if that is another one.
     pub clock: u64,
+    /// The name of its host, and where that is, if it is not this one.
+    pub host: Option<String>,
     /// How often a round was abandoned because of it.
     pub late: u64,
     /// Rounds that were completed with it.

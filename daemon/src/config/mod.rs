@@ -1,4 +1,6 @@
 //! The daemon's configuration: a file, the environment on top of it, and flags on top of both.
+mod explain;
+
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use hectare_agent::{DpdkPort, RdmaDevice, RdmaError};
@@ -132,7 +134,7 @@ impl Default for Config {
 }
 
 /// An example with every key, its default and its meaning.
-pub const EXAMPLE: &str = include_str!("hectared.toml");
+pub const EXAMPLE: &str = include_str!("../hectared.toml");
 
 impl Config {
     /// Reads a configuration.
@@ -149,8 +151,9 @@ impl Config {
     pub fn parse(text: &str) -> Result<Config> {
         let config: Config = toml::from_str(text).map_err(|error| {
             // The error's text has several lines; the first one is enough.
-            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            anyhow::anyhow!("line {line}: {}", error.message())
+            let at = error.span().map_or(0, |span| span.start);
+            let line = text[..at].matches('\n').count() + 1;
+            anyhow::anyhow!("line {line}: {}", explain::explain(text, at, error.message()))
         })?;
         config.check()?;
         Ok(config)
@@ -279,6 +282,16 @@ impl Config {
         Ok(port)
     }
 
+    /// Whether the key file can be used that this configuration names, if it names one.
+    ///
+    /// # Errors
+    /// It cannot: its name, that of the key of the configuration, and what to do.
+    pub fn check_key(&self) -> Result<()> {
+        let Some(path) = &self.key_file else { return Ok(()) };
+        let named = || format!("key_file = {:?} (or HECTARE_KEY_FILE)", path.display().to_string());
+        crate::key_file::load(path).map(drop).with_context(named)
+    }
+
     /// The run directory that this configuration means.
     pub fn run_dir(&self) -> RunDir {
         self.run_dir.as_ref().map_or_else(RunDir::of_user, RunDir::at)
@@ -357,17 +370,23 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
         for (text, part) in [
-            ("max_jobs = 3\nmax_jbos = 4", "line 2: unknown field `max_jbos`"),
-            ("[log]\nformat = \"xml\"", "line 2: unknown variant `xml`"),
+            ("max_jobs = 3\nmax_jbos = 4", "line 2: unknown key `max_jbos`; did you mean `max_jobs`?"),
+            ("[metrics]\nlisten_at = 3", "line 2: unknown key `metrics.listen_at`; did you mean `listen`?"),
+            ("zoo = 3", "line 1: unknown key `zoo`; the keys there are `run_dir`, `key_file`"),
+            ("max_jobs = \"many\"", "line 1: max_jobs = \"many\": invalid type: string \"many\""),
+            ("[log]\nformat = \"xml\"", "line 2: log.format = \"xml\": unknown variant `xml`"),
             ("[defaults]\nbytes = 9\n[limits]\nbytes = 8", "defaults.bytes is 9"),
             ("max_clients = 0", "max_clients is 0"),
             ("max_clients_per_process = 0", "max_clients_per_process is 0"),
             ("[limits]\nbytes = 0", "limits.bytes is 0"),
             ("[limits]\nareas = 0", "limits.areas is 0"),
             ("[limits]\nworkers = 0", "limits.workers is 0"),
-            ("[metrics]\nlisten = \"here\"", "line 2: invalid socket address"),
-            ("[rdma]\ndevise = \"x\"", "line 2: unknown field `devise`"),
-            ("transport = \"tcp\"", "line 1: expected auto, udp, dpdk or rdma"),
+            (
+                "[metrics]\nlisten = \"here\" # there",
+                "line 2: metrics.listen = \"here\": invalid socket address syntax; for example, listen = \"127.0.0.1:9464\"",
+            ),
+            ("[rdma]\ndevise = \"x\"", "line 2: unknown key `rdma.devise`; did you mean `device`?"),
+            ("transport = \"tcp\"", "line 1: transport = \"tcp\": expected auto, udp, dpdk or rdma"),
             ("transport = \"dpdk\"", "there is no port: name one in [dpdk]"),
             ("[defaults]\nstall = { kill = 4 }", "unknown variant `kill`"),
         ] {

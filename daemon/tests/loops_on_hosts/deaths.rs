@@ -1,0 +1,81 @@
+//! A worker that is killed on one host, under `--keep-going`: the workers of the others say which it was, and none of them waits for
+//! its time-out.
+use super::{Cluster, Context, Result, script};
+use hectare_orion::parallel_for;
+use hectare_orion::relax::Consistency;
+use hectare_orion::schedule::Rotation;
+use rustix::process::{Signal, getpid, kill_process};
+use std::time::{Duration, Instant};
+
+/// Passes that fail, on those that live, because the last worker is killed in the second one.
+pub(super) fn die(w: &mut Context<'_>, place: &str) -> Result<()> {
+    let victim = w.size() as u32 - 1;
+    let rank = w.rank();
+    let die_if = move |here: bool| {
+        if here && rank == victim {
+            let _ = kill_process(getpid(), Signal::KILL);
+        }
+    };
+    let ratings = w.entries([40, 30], 900, |k| ([k * 7 % 40, k * 11 % 30], k))?.named("ratings");
+    let mut users = w.zeros::<f32, 1>([40])?.named("users");
+    let mut films = w.zeros::<f32, 1>([30])?.named("films");
+    let mut sums = w.zeros::<f32, 1>([90])?.named("sums");
+    let mut since = Instant::now();
+    let passes = (0..3).try_for_each(|pass| {
+        since = Instant::now();
+        match place {
+            "dies at a call" => {
+                die_if(pass == 1);
+                w.barrier()
+            }
+            "dies while an array is made" => {
+                die_if(pass == 1);
+                w.zeros::<f32, 1>([50]).map(drop)
+            }
+            "dies in a rotation" => parallel_for!(w, unordered, read ratings, write [users, films],
+            schedule = Rotation::over(vec![0, 1]);
+            for ((user, film), _k) in ratings {
+                die_if(pass == 1 && film > 7);
+                users[user] += 1.0;
+                films[film] += 1.0;
+            }),
+            _ => parallel_for!(w, unordered, relax sums, consistency = Consistency::Bsp;
+            for i in 0..90 {
+                die_if(pass == 1 && i > 70);
+                sums.add(i, 1.0);
+            }),
+        }
+    });
+    let error = passes.expect_err("one is dead");
+    println!("after {} ms: {error}", since.elapsed().as_millis());
+    Ok(())
+}
+
+#[test]
+fn the_death_of_a_worker_is_known_on_the_other_host() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    for per_host in [1, 2] {
+        let victim = 2 * per_host - 1;
+        for place in ["dies at a call", "dies while an array is made", "dies in a rotation", "dies in clocks"]
+        {
+            let args = ["--hosts", &cluster.list(per_host), "--timeout", "60", "--keep-going"];
+            let said = cluster.run(&args, &script(&cluster, place));
+            assert_eq!(said.code, 137, "{place}, {per_host} on each host: {said:?}");
+            let there =
+                format!("worker {victim} on host {} ({}:", cluster.name(1), cluster.network.address(1));
+            let here = format!("worker {victim} is gone");
+            for rank in 0..victim {
+                let gone = if rank < per_host { &there } else { &here };
+                let head = format!("[{rank}] after ");
+                let line = said.out.lines().find_map(|line| line.strip_prefix(&head));
+                let (ms, error) = line.and_then(|line| line.split_once(" ms: ")).unwrap_or_default();
+                let took = Duration::from_millis(ms.parse().unwrap_or(u64::MAX));
+                assert!(
+                    error.contains(gone) && took < Duration::from_secs(8),
+                    "{place}, {per_host} on each host, {head}: {said:?}"
+                );
+            }
+        }
+    }
+    cluster.assert_nothing_is_left();
+}
