@@ -10,7 +10,7 @@ mod sparse_lr;
 mod support;
 
 use clap::Parser;
-use hectare::orion::relax::{Consistency, Every};
+use hectare::orion::relax::{Consistency, Every, Tail};
 use sparse_lr::data::{self, Rows};
 use sparse_lr::passes::relaxed;
 use sparse_lr::serial::serial_pass;
@@ -48,7 +48,14 @@ fn parallel_times(o: &Options, workers: usize, consistency: Consistency, passes:
         for number in 0..WARM + passes {
             w.barrier()?;
             let since = Instant::now();
-            relaxed(w, &train, &mut weights, &step, consistency, Every::PerPass(CLOCKS * workers))?;
+            relaxed(
+                w,
+                &train,
+                &mut weights,
+                &step,
+                consistency,
+                (Every::PerPass(CLOCKS * workers), Tail::NONE),
+            )?;
             if number >= WARM {
                 times.push(since.elapsed().as_secs_f64());
             }

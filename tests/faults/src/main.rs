@@ -78,8 +78,8 @@ fn main() -> ExitCode {
     }
     let args: Vec<String> = std::env::args().skip(1).collect();
     let done = match args.split_first() {
-        Some((first, [order])) if first == hectare_daemon::agent::WORD => {
-            return hectare_daemon::agent::run(order);
+        Some((first, [_job])) if first == hectare_daemon::agent::WORD => {
+            return hectare_daemon::agent::run();
         }
         Some((first, role)) if first == "role" => play(role).map(|()| Outcome::Held),
         _ => campaign(&Options::parse()),
