@@ -232,6 +232,12 @@ pub struct ha_area_options {
     /// Minimal time, in nanoseconds, between versions that are sent to another host; those before a clock or a barrier,
     /// and those that are requested, are sent at once. Default: as soon as the last one has arrived.
     pub external_interval_ns: u64,
+    /// Not 0: versions go to another host only when a worker there requests one (`ha_area_sync`) or is given the area; until
+    /// then readers there see an older version, zeros at first, and barriers do not wait for it. Needs a reader copy, and no
+    /// group. Default: every version is sent.
+    pub on_demand: u32,
+    /// Zero.
+    pub reserved_2: u32,
 }
 
 impl Default for ha_area_options {
@@ -246,6 +252,8 @@ impl Default for ha_area_options {
             tracking: 0,
             reserved: 0,
             external_interval_ns: 0,
+            on_demand: 0,
+            reserved_2: 0,
         }
     }
 }
@@ -264,8 +272,8 @@ pub(crate) unsafe fn spec(name: &str, options: *const ha_area_options) -> Outcom
     // SAFETY: by the contract above.
     let options = unsafe { take_sized(options)? };
     let mut spec = AreaSpec::new(name);
-    if options.reserved != 0 {
-        return Err(Failure::new(HA_BAD_ARGUMENT, "ha_area_options.reserved is not zero"));
+    if options.reserved != 0 || options.reserved_2 != 0 {
+        return Err(Failure::new(HA_BAD_ARGUMENT, "a reserved field of ha_area_options is not zero"));
     }
     if !options.group.is_null() {
         // SAFETY: by the contract above.
@@ -279,6 +287,9 @@ pub(crate) unsafe fn spec(name: &str, options: *const ha_area_options) -> Outcom
     }
     if options.external_interval_ns != 0 {
         spec = spec.external_interval(Duration::from_nanos(options.external_interval_ns));
+    }
+    if options.on_demand != 0 {
+        spec = spec.on_demand();
     }
     spec = match (options.no_copies != 0, options.copies) {
         (true, 0) => spec.copies(0),

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 /// The version of this interface. Its major part, `HA_ABI_VERSION / 1000`, is the number of the shared library
 /// (`libhectare.so.0`) and changes when a program has to be compiled again; the rest grows with what is added.
-pub const HA_ABI_VERSION: u32 = 5;
+pub const HA_ABI_VERSION: u32 = 6;
 
 /// The version of the library, such as "0.1.0"; static text.
 ///

@@ -92,8 +92,9 @@ pub trait Memory {
     fn placed(&mut self, group: GroupId);
 
     /// A state of a received group is whole: the next round that may publish it does. The node touches the group again when
-    /// it was told that it is visible.
-    fn commit(&mut self, group: GroupId, arrival: Arrival);
+    /// it was told that it is visible. False if it cannot be published: then the node lets the group go, and begins anew if it is
+    /// to come here.
+    fn commit(&mut self, group: GroupId, arrival: Arrival) -> bool;
 
     /// Workers of a host have all reached a clock.
     fn set_clock(&mut self, host: HostId, clock: u64);

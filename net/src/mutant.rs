@@ -37,13 +37,15 @@ pub enum Mutant {
     Unasked,
     /// A host leaves what is sent on demand before the next owner's host has it.
     BlindLeave,
+    /// A state that could not be handed over to the rounds counts as published.
+    FailedCounts,
     /// Lines are placed before their receiver has heard which they are.
     HastyPlace,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 18] = [
+    pub const ALL: [Mutant; 19] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
@@ -61,6 +63,7 @@ impl Mutant {
         Mutant::HastyLeave,
         Mutant::Unasked,
         Mutant::BlindLeave,
+        Mutant::FailedCounts,
         Mutant::HastyPlace,
     ];
 }

@@ -467,12 +467,6 @@ impl SegmentMemory {
         self.trace.note_said(self.now_ns, said);
         self.trace.forget_late(self.now_ns);
     }
-
-    /// A group cannot be received any more: whoever uses its areas finds that they are deleted.
-    fn give_up(&mut self, group: GroupId) {
-        self.events.push_back(Event::Visible { group, versions: Vec::new() });
-        self.events.push_back(Event::Detach { group });
-    }
 }
 
 impl Memory for SegmentMemory {
@@ -534,7 +528,7 @@ impl Memory for SegmentMemory {
         self.written.remove(&group);
     }
 
-    fn commit(&mut self, group: GroupId, arrival: Arrival) {
+    fn commit(&mut self, group: GroupId, arrival: Arrival) -> bool {
         self.end_writes(group);
         self.trace.note(group, &arrival.versions, self.now_ns, TraceWhat::Complete);
         let arrival = Arrival { age_ns: arrival.age_ns.saturating_add(self.way_ns), ..arrival };
@@ -544,8 +538,10 @@ impl Memory for SegmentMemory {
                 self.trace.note(group, &versions, self.now_ns, TraceWhat::Visible);
                 self.events.push_back(Event::Visible { group, versions });
             }
-            Committed::Failed => self.give_up(group),
+            // The node lets the group go: whoever uses its areas finds that they are deleted.
+            Committed::Failed => return false,
         }
+        true
     }
 
     fn set_clock(&mut self, host: HostId, clock: u64) {

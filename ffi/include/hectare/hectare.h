@@ -62,7 +62,7 @@
 
 // The version of this interface. Its major part, `HA_ABI_VERSION / 1000`, is the number of the shared library
 // (`libhectare.so.0`) and changes when a program has to be compiled again; the rest grows with what is added.
-#define HA_ABI_VERSION 5
+#define HA_ABI_VERSION 6
 
 // The most variables of a loop.
 #define HA_LOOP_DIMS 4
@@ -466,6 +466,12 @@ typedef struct ha_area_options {
     // Minimal time, in nanoseconds, between versions that are sent to another host; those before a clock or a barrier,
     // and those that are requested, are sent at once. Default: as soon as the last one has arrived.
     uint64_t external_interval_ns;
+    // Not 0: versions go to another host only when a worker there requests one (`ha_area_sync`) or is given the area; until
+    // then readers there see an older version, zeros at first, and barriers do not wait for it. Needs a reader copy, and no
+    // group. Default: every version is sent.
+    uint32_t on_demand;
+    // Zero.
+    uint32_t reserved_2;
 } ha_area_options;
 
 // A view of some elements of an area. While it is open, its worker cannot pass a synchronization point: such calls fail

@@ -214,6 +214,7 @@ struct area_options : ha_area_options {
     {
         return external_interval_ns = nanoseconds(interval), *this;
     }
+    area_options &with_on_demand() noexcept { return on_demand = 1, *this; }
 };
 
 // An area, attached or owned.

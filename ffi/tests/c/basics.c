@@ -224,6 +224,37 @@ static int unlogged(void)
     return (int)ha_job_close(checked);
 }
 
+static void on_demand(ha_worker *worker)
+{
+    ha_area *area, *none = NULL;
+    ha_area_options options;
+    uint16_t *values;
+    const uint16_t *seen;
+    ha_area_options_init(&options);
+    options.on_demand = 1;
+    OK(ha_area_create(worker, "on demand", HA_U16, 77, &options, &area));
+    /* Here it is published like any other. */
+    OK(ha_area_writer(area, (void **)&values));
+    values[76] = 7;
+    OK(ha_log(area, 76, 1));
+    OK(ha_area_sync(area, NULL));
+    OK(ha_area_reader(area, (const void **)&seen));
+    CHECK(seen[76] == 7);
+    options.group = "g";
+    FAILS(HA_INVALID_AREA, ha_area_create(worker, "with a group", HA_U16, 77, &options, &none));
+    options.group = NULL;
+    options.no_copies = 1;
+    FAILS(HA_INVALID_AREA, ha_area_create(worker, "without copies", HA_U16, 77, &options, &none));
+    options.no_copies = 0;
+    options.reserved_2 = 1;
+    FAILS(HA_BAD_ARGUMENT, ha_area_create(worker, "of a later version", HA_U16, 77, &options, &none));
+    /* What was compiled before there was the option does not ask for it. */
+    options.reserved_2 = 0;
+    options.group = "g";
+    options.size = offsetof(ha_area_options, on_demand);
+    OK(ha_area_create(worker, "of an earlier version", HA_U16, 77, &options, &none));
+}
+
 static void lists(void)
 {
     ha_worker *worker;
@@ -255,6 +286,7 @@ static void lists(void)
     OK(ha_job_memory(job, &free_bytes, &resident));
     CHECK(free_bytes > 0 && resident > 0);
     OK(ha_job_delete_area(job, "listed"));
+    on_demand(worker);
     FAILS(HA_DELETED, ha_log(area, 0, 1));
     OK(ha_wait_for_workers(worker, 1, 120 * HA_SECOND));
     OK(ha_worker_leave(worker));

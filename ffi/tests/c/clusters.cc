@@ -92,7 +92,7 @@ std::vector<double> train(hectare::worker &worker)
 void count(hectare::worker &worker)
 {
     const auto name = [](std::uint32_t rank) { return "count/" + std::to_string(rank); };
-    auto options = hectare::area_options().with_interval(std::chrono::hours(1));
+    auto options = hectare::area_options().with_interval(std::chrono::hours(1)).with_on_demand();
     auto mine = worker.create<std::uint64_t>(name(worker.rank()), 100, options);
     worker.barrier();
     auto before = worker.attach<std::uint64_t>(name((worker.rank() + WORKERS - 1) % WORKERS));

@@ -71,6 +71,8 @@ pub struct Options {
     pub handovers: u64,
     /// Of a thousand hosts, so many have at first no memory for the copies that they would send.
     pub short: u64,
+    /// Of a thousand states that arrive, so many cannot be handed over to the rounds.
+    pub failing: u64,
     /// Of a thousand rounds, so many find a worker that wants what a group of another host is now.
     pub requests: u64,
     /// Of a thousand groups of one area, so many are sent on demand.
@@ -125,7 +127,7 @@ overrides! {
     hosts: u16, iterations: u64, groups: u64, members: u64, lines: u64, copies: usize, attach: u64, interval_us: u64,
     loss: u64, corrupt: u64, duplicate: u64, false_loss: u64, delay_ns: u64, jitter_ns: u64, window: usize,
     max_payload: usize, rate: u64, faults_until: u64, partitions: u64, pauses: u64, crashes: u64, renewals: u64,
-    handovers: u64, short: u64, requests: u64, on_demand: u64, placing: bool, breaks: u64, drops: u64, place_most: u64,
+    handovers: u64, short: u64, failing: u64, requests: u64, on_demand: u64, placing: bool, breaks: u64, drops: u64, place_most: u64,
     impostor: bool, death: bool,
 }
 
@@ -133,7 +135,9 @@ impl Options {
     /// Whether nothing has agents begin anew, or sessions, or questions answered in vain: then nothing is sent to who has not asked.
     #[must_use]
     pub fn is_steady(&self) -> bool {
-        self.crashes + self.partitions + self.pauses + self.short == 0 && !self.death && !self.impostor
+        self.crashes + self.partitions + self.pauses + self.short + self.failing == 0
+            && !self.death
+            && !self.impostor
     }
 
     /// Whether no queue pair begins anew, and no owner, either: then nothing is sent twice.
@@ -197,6 +201,7 @@ impl Options {
             breaks: if random.chance(500) { random.between(1, 200) } else { 0 },
             drops: if random.chance(300) { random.between(1, 6) } else { 0 },
             place_most: random.pick(&[8, 40, 1 << 16]),
+            failing: if random.chance(200) { random.between(1, 100) } else { 0 },
             mutant: None,
             verbose: false,
         }

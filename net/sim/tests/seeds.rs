@@ -160,3 +160,8 @@ fn a_group_that_is_left_before_the_next_owner_has_it() {
 fn lines_that_are_placed_before_they_are_announced() {
     is_found(Mutant::HastyPlace, &[Promise::Contract]);
 }
+
+#[test]
+fn a_state_that_counts_and_could_not_be_handed_over() {
+    is_found(Mutant::FailedCounts, &[Promise::Clocks, Promise::OneWriter, Promise::Requests]);
+}

@@ -238,6 +238,17 @@ impl Node {
         }
     }
 
+    /// A host sends a group to which this one does not subscribe. What it knows may be from before this one owned the group, if it came
+    /// after that host had left it; it would wait for an answer.
+    fn disown(&mut self, host: HostId, group: GroupId) {
+        let is_stated = self.peers.get(&host).is_some_and(|peer| peer.stated.contains(&group));
+        if is_stated && !self.outbound.contains_key(&group) {
+            let nothing = self.new_inbound(0);
+            let said = Subscription { stage: Stage::Off, ..nothing.said() };
+            self.tell(host, Register::Subscription(group, said));
+        }
+    }
+
     pub(super) fn restate_subscription(&mut self, group: GroupId) {
         let said = self.inbound[&group].said();
         let owner = self.owner_of(group);
@@ -371,9 +382,10 @@ impl Node {
     /// A cut begins.
     pub(super) fn on_cut(&mut self, cx: &mut Cx<'_>, from: HostId, cut: Cut) {
         let stale_accepted = self.mutant(Mutant::StaleCut);
-        if !self.inbound.contains_key(&cut.group)
-            || (!self.mutant(Mutant::ForeignCut) && self.is_foreign(cut.group, from))
-        {
+        if !self.inbound.contains_key(&cut.group) {
+            return self.disown(from, cut.group);
+        }
+        if !self.mutant(Mutant::ForeignCut) && self.is_foreign(cut.group, from) {
             return;
         }
         let inbound = self.inbound.get_mut(&cut.group).expect("just seen");
@@ -488,8 +500,17 @@ impl Node {
         }
         let (cut, round) = (cut.cut, cut.round);
         self.under_way.retain(|_, other| *other != group);
+        if !cx.memory.commit(group, arrival) {
+            if self.mutant(Mutant::FailedCounts) {
+                self.inbound.get_mut(&group).expect("just seen").phase =
+                    Phase::Arrived { cut, round, refused: false };
+                return self.visible(cx, group, &[]);
+            }
+            // Its sender is told that nobody subscribes, and never that it is here: it may be about to leave the group to this host.
+            self.refuse_from(cx, AreaId { group, member: 0 }, NameError::Deleted);
+            return self.detach(cx, group);
+        }
         inbound.phase = Phase::Arrived { cut, round, refused: false };
-        cx.memory.commit(group, arrival);
         self.counters.arrivals += 1;
         self.restate_subscription(group);
         // Of what is sent on demand, what has arrived is here.

@@ -218,9 +218,11 @@ impl Outbound {
         }
         let subscriber = &self.subscribers[&host];
         let has_any = subscriber.said.have.iter().any(Option::is_some);
+        // Who has nothing gets nothing from before the clocks that may have counted there.
+        let covered = if has_any { None } else { self.covered_round(subscriber.since) };
+        let is_old = |last: u64| covered.is_some_and(|covered| last < covered);
         if let Some((&label, &last)) = self.labels.range(..=limit).next_back() {
-            let is_old = !has_any && self.covered_round(subscriber.since).is_some_and(|round| last < round);
-            if last <= round || is_old {
+            if last <= round || is_old(last) {
                 return None;
             }
             if self.is_kept(label) {
@@ -231,8 +233,11 @@ impl Outbound {
             return None;
         }
         // It is too late for that state: the receiver is to take a later one in its place.
-        let later = self.labels.keys().copied().find(|&label| label > limit && self.is_kept(label));
-        Some(Choice { kept: later, label: limit })
+        let mut later = self.labels.iter().filter(|(label, _)| **label > limit && self.is_kept(**label));
+        match later.next() {
+            Some((_, last)) if is_old(*last) => None,
+            kept => Some(Choice { kept: kept.map(|(label, _)| *label), label: limit }),
+        }
     }
 
     /// Whether the last state of a label can be pinned: until one of the label after the next is published.
@@ -318,6 +323,10 @@ mod tests {
         assert_eq!(group(&labels, 0, 11).choose(HOST, Some(10)), Some(newest));
         let kept = Choice { kept: Some(10), label: 10 };
         assert_eq!(group(&labels, 0, 10).choose(HOST, Some(9)), Some(kept));
+        // The states of the labels that it may have are gone: no more so are those that come in their place.
+        assert_eq!(group(&labels, 0, 11).choose(HOST, Some(8)), None);
+        let in_its_place = Choice { kept: Some(10), label: 9 };
+        assert_eq!(group(&labels, 0, 10).choose(HOST, Some(8)), Some(in_its_place));
         // Who has something was counted with it.
         assert_eq!(group(&labels, 620, 11).choose(HOST, Some(9)), Some(kept));
     }

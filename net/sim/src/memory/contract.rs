@@ -6,8 +6,8 @@ use crate::judge::Promise;
 use crate::options::Mode;
 use hectare_net::wire::Handover;
 use hectare_net::{
-    AreaId, Arrival, Description, GroupId, HostId, LINE, Lines, Memory, NameError, PinId, Pinned, Place, Run,
-    Version,
+    AreaId, Arrival, Description, Event, GroupId, HostId, LINE, Lines, Memory, NameError, PinId, Pinned,
+    Place, Run, Version,
 };
 use std::collections::BTreeSet;
 
@@ -135,15 +135,28 @@ impl Memory for HostMemory {
         }
     }
 
-    fn commit(&mut self, group: GroupId, arrival: Arrival) {
+    fn commit(&mut self, group: GroupId, arrival: Arrival) -> bool {
         if !self.works() {
-            return;
+            return true;
         }
         self.end_writes(group);
-        let Some(remote) = self.remote.get_mut(&group) else { return };
+        let Some(remote) = self.remote.get_mut(&group) else { return true };
+        // What this host has created and given away stays known here, whatever happens to what comes back; and what an owner has left
+        // to this host is nowhere else.
+        let judge = self.judge.borrow();
+        let may_fail =
+            group.home() != self.host && judge.now < self.fails_until && !judge.is_between_owners(group);
+        drop(judge);
+        if may_fail && self.random.chance(self.failing) {
+            self.failed.push(group);
+            // With its areas go the requests of their workers.
+            self.events.retain(|event| !matches!(event, Event::Force { group: of, .. } if *of == group));
+            return false;
+        }
         if remote.arrival.replace(arrival).is_some() {
             self.broke(Promise::Contract, format!("{group:?} is committed twice"));
         }
+        true
     }
 
     fn set_clock(&mut self, host: HostId, clock: u64) {

@@ -81,6 +81,11 @@ pub(crate) struct HostMemory {
     pub(crate) events: VecDeque<Event<'static>>,
     /// It has no memory for the copies that it would send until then.
     pub(crate) short_until: u64,
+    /// Of a thousand states that arrive until then, so many cannot be handed over to the rounds.
+    pub(crate) failing: u64,
+    pub(crate) fails_until: u64,
+    /// The groups of those.
+    pub(crate) failed: Vec<GroupId>,
     /// So many calls of the agent do something; then it is dead.
     pub(crate) fuel: Option<u32>,
     random: Random,
@@ -123,6 +128,9 @@ impl HostMemory {
             last_pin: 0,
             events: VecDeque::new(),
             short_until: 0,
+            failing: 0,
+            fails_until: 0,
+            failed: Vec::new(),
             fuel: None,
             random,
         }

@@ -54,7 +54,7 @@ impl World {
             // It is answered again when there is one.
             Action::Attached { result: Err(NameError::Unknown), .. } => {}
             Action::Attached { ticket, result: Err(NameError::Deleted), found: Some(area) }
-                if self.judge.borrow().is_deleted(area.group) =>
+                if self.judge.borrow().is_deleted(area.group) || this.memory.failed.contains(&area.group) =>
             {
                 self.at(self.now + 20 * MS, What::Attach(host, ticket));
             }
@@ -116,12 +116,7 @@ impl World {
             }
             Action::Conflict { area, by, .. } => self.judge.borrow_mut().heard(area, by),
             Action::Deleted { area } if self.judge.borrow().is_deleted(area.group) => {
-                let of_it = |(_, answer): &(_, Option<Result<AreaId, NameError>>)| *answer == Some(Ok(area));
-                let tickets = this.wanted.iter().enumerate().filter(|(_, it)| of_it(it));
-                for ticket in tickets.map(|(ticket, _)| ticket).collect::<Vec<_>>() {
-                    self.hosts[usize::from(host)].wanted[ticket].1 = None;
-                    self.at(self.now + 20 * MS, What::Attach(host, ticket as u64));
-                }
+                self.attach_again(host, |gone| gone == area);
             }
             Action::Deleted { area } => {
                 self.judge.borrow_mut().broke(Promise::Names, format!("{area:?} counts as deleted"));

@@ -158,6 +158,7 @@ impl World {
                 HostMemory::new(host, options.hosts, options.mode, options.iterations, judge.clone(), random);
             memory.requests = options.requests;
             memory.is_steady = options.is_steady();
+            (memory.failing, memory.fails_until) = (options.failing, options.faults_until);
             memory.is_sent_once = options.is_sent_once();
             let wanted = Vec::new();
             hosts.push(Host {
@@ -470,6 +471,16 @@ impl World {
         self.tell(host, Event::Attach { ticket, wanted, interval_us: self.options.interval_us });
     }
 
+    /// Workers find that areas are deleted, and ask for them again.
+    fn attach_again(&mut self, host: u16, is_gone: impl Fn(AreaId) -> bool) {
+        let wanted = self.hosts[usize::from(host)].wanted.iter().enumerate();
+        let gone = wanted.filter(|(_, (_, answer))| matches!(answer, Some(Ok(area)) if is_gone(*area)));
+        for ticket in gone.map(|(ticket, _)| ticket).collect::<Vec<_>>() {
+            self.hosts[usize::from(host)].wanted[ticket].1 = None;
+            self.at(self.now + 20 * MS, What::Attach(host, ticket as u64));
+        }
+    }
+
     /// The name of the area that a host deletes and creates again.
     fn renewed(host: u16) -> String {
         format!("renewed by {host}")
@@ -525,6 +536,10 @@ impl World {
         }
         for action in actions {
             self.act(host, action);
+        }
+        let failed = std::mem::take(&mut self.hosts[usize::from(host)].memory.failed);
+        for group in failed {
+            self.attach_again(host, |area| area.group == group);
         }
         let this = &mut self.hosts[usize::from(host)];
         if let Some(next) = next
