@@ -3,7 +3,7 @@ use super::arrays::{Arguments, Array, Named, Seen};
 use super::body::{iterate, name};
 use super::case::{Case, LoopSpec, SpaceSpec, dense_id, initial, mix};
 use hectare_orion::accumulate::{Fold, Min, Sum};
-use hectare_orion::execute::{IterationSpace, LoopHead, Of, Ranges, entry_parts};
+use hectare_orion::execute::{IterationSpace, LoopHead, Of, Pieces, Ranges, entry_parts};
 use hectare_orion::loop_nest::LoopNest;
 use hectare_orion::relax::Relaxation;
 use hectare_orion::schedule::Schedule;
@@ -159,6 +159,7 @@ impl Runner<'_> {
             false => context.run_loop(&head, space, arguments, accumulators, &describe, body),
             true => {
                 let slice = slice::<S>(case, spec);
+                let body = pieces::<S>(body);
                 context.run_served(&head, space, arguments, accumulators, &describe, Some(0), slice, body)
             }
         }?;
@@ -191,6 +192,18 @@ fn body<'r, S: Iterations>(
             sums = (sums.0.wrapping_add(hash), sums.1 + add.0, sums.2.min(add.0), then(sums.3, add.1));
         });
         sums
+    }
+}
+
+/// That body of several pieces.
+fn pieces<'r, S: Iterations>(
+    body: impl for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Vec<Seen<'a>>) -> (u64, f64, f64, u64) + 'r,
+) -> impl for<'a, 'b> Fn(Pieces<'a, S>, &'b mut Vec<Seen<'a>>) -> (u64, f64, f64, u64) + 'r {
+    move |pieces, seen| {
+        pieces.fold((0u64, 0.0f64, f64::INFINITY, ONE), |sums, piece| {
+            let new = body(piece, seen);
+            (sums.0.wrapping_add(new.0), sums.1 + new.1, sums.2.min(new.2), then(sums.3, new.3))
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! How long batches take, by estimates that compare: constants were fitted on one machine.
-use super::super::inspection::Inspected;
-use hectare_dependence::inspect::{Pace, Touched};
+use super::super::inspection::{Inspected, percent};
+use crate::text::time;
+use hectare_dependence::inspect::{Growth, Pace, Touched};
 use hectare_dependence::loop_nest::LoopNest;
 use hectare_dsm::tasks::Touched as TouchedRows;
 
@@ -61,27 +62,31 @@ pub(super) fn moved_ns(moves: usize, workers: usize, row_bytes: f64) -> f64 {
 
 /// Why no batches pay, in figures.
 pub(super) fn why_serial(said: &Inspected, team: usize) -> String {
-    let percent = |share: f64| (100.0 * share).round();
+    let alone = |one: &Growth| one.largest * one.batch as f64 <= 1.0;
     let first = match (said.growth.first(), said.growth.last()) {
+        (_, Some(last)) if last.batch == said.iterations && alone(last) => {
+            "no two of its iterations conflict; ".to_owned()
+        }
         (Some(first), Some(last)) if first.batch < last.batch => format!(
-            "{} % of a batch of {} iterations is one component, and {} % of one of {}; ",
+            "{} of a batch of {} iterations is one component, and {} of one of {}; ",
             percent(first.largest),
             first.batch,
             percent(last.largest),
             last.batch
         ),
         (Some(one), _) => {
-            format!("{} % of a batch of {} iterations is one component; ", percent(one.largest), one.batch)
+            format!("{} of a batch of {} iterations is one component; ", percent(one.largest), one.batch)
         }
         _ => String::new(),
     };
     let best = said.tried.first().map(|best| {
         format!(
-            "the best of what was tried, {}, would take {:.3} ms of {:.3} ms on {team} workers",
+            "the best of what was tried, {}, would take {} on {team} workers, and one worker takes {}",
             best.kind,
-            best.nanoseconds / 1e6,
-            said.serial_ns / 1e6
+            time(best.nanoseconds),
+            time(said.serial_ns)
         )
     });
-    format!("{first}{}", best.unwrap_or_else(|| "nothing else was found".into()))
+    let none = || format!("no batches would take less than the {} of one worker", time(said.serial_ns));
+    format!("{first}{}", best.unwrap_or_else(none))
 }

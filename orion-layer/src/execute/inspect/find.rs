@@ -5,16 +5,17 @@ use super::super::inspection::{Batched, Found, Inspected};
 use super::super::plan::LoopPlan;
 use super::super::prefetch_plan::with_versions;
 use super::estimate::{moved, moved_ns, pace, row_bytes, why_serial};
-use super::lists::{lists, row_lists};
+use super::lists::{fill_ranges, lists, row_lists};
 use super::{Called, Context};
 use crate::contract::{Arrays, IterationSpace, KeyNotes, Noted};
 use crate::error::{Error, Result};
 use crate::panics::unwound;
+use crate::text::time;
 use hectare_dependence::inspect::{Touched, choose, deal, once, verify};
 use hectare_dependence::loop_nest::Order;
 use hectare_dependence::schedule::iterations;
-use hectare_dsm::tasks::{RowPlaces, RowPlan};
-use std::cell::{Cell, RefCell};
+use hectare_dsm::tasks::{RowMarks, RowPlan};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -189,8 +190,9 @@ impl Context<'_> {
         said.chosen(kind, &batches);
         let dealt = deal(&touched, &batches, workers);
         let mut made = lists(&batches, &dealt, workers, self.rank() as usize, plan.accumulates);
-        let of_rows = row_lists(&touched, &made.all, workers, batches.len());
+        let mut of_rows = row_lists(&touched, &made.all, workers, batches.len());
         said.moved = moved(&touched, &of_rows, batches.len());
+        fill_ranges(&mut of_rows, batches.len());
         // Whether one worker runs it must not depend on how many there are, if sums would.
         let (moves, sharers) =
             if fixed { (touched.accesses() / FOURTH, TEAM) } else { (said.moved, workers) };
@@ -198,10 +200,10 @@ impl Context<'_> {
         let moved_ns = moved_ns(moves, sharers, row_bytes);
         if own_ns + moved_ns > PAYS * said.serial_ns {
             let why = format!(
-                "{kind} would take {:.3} ms of {:.3} ms on {sharers} workers, and {:.3} ms more for {moves} rows that change hands",
-                own_ns / 1e6,
-                said.serial_ns / 1e6,
-                moved_ns / 1e6,
+                "{kind} would take {} on {sharers} workers, and {} more for {moves} rows that change hands; one worker takes {}",
+                time(own_ns),
+                time(moved_ns),
+                time(said.serial_ns),
             );
             said.kind = None;
             return serial(why, said);
@@ -211,11 +213,11 @@ impl Context<'_> {
             Ok(rows) => Arc::new(rows),
             Err(error) => return invalid(error.to_string()),
         };
-        let places = RefCell::new(touched.arrays().map(|rows| RowPlaces::new(rows.len())).collect());
+        let marks = touched.arrays().map(|rows| RowMarks::new(rows.len())).collect();
         let (starts, iterations) = made.all.swap_remove(self.rank() as usize);
         let group_count = batches.group_count();
         let groups = made.groups;
-        let batched = Batched { rows, iterations, starts, groups, group_count, places };
+        let batched = Batched { rows, iterations, starts, groups, group_count, marks };
         Ok((Found::Batched(batched), said))
     }
 }

@@ -1,6 +1,7 @@
 //! Which iterations each worker runs in each batch, and which rows these touch.
 use hectare_dependence::inspect::{Batches, Dealt, Touched};
 use hectare_dsm::tasks::{RowList, Touched as TouchedRows};
+use std::ops::Range;
 
 /// The iterations of all workers, batch by batch.
 pub(super) struct Lists {
@@ -77,4 +78,75 @@ pub(super) fn row_lists(
                 .collect()
         })
         .collect()
+}
+
+/// At least one of so many rows of a range is touched, where the others are added to it.
+const SPARSEST: usize = 4;
+
+/// Adds rows that nobody touches in a batch to the lists of those who touch rows on both sides, where each worker's rows of an array
+/// are then a range of their own: rows of whole ranges are found without a look into a list.
+pub(super) fn fill_ranges(of_rows: &mut [Vec<TouchedRows>], batches: usize) {
+    let arrays = of_rows.first().map_or(0, Vec::len);
+    for array in 0..arrays {
+        let ranges = |batch: usize| ranges(of_rows.iter().map(|lists| &lists[array]), batch);
+        let filled: Vec<Option<Vec<Range<u32>>>> = (0..batches).map(ranges).collect();
+        if filled.iter().all(Option::is_none) {
+            continue;
+        }
+        for (worker, lists) in of_rows.iter_mut().enumerate() {
+            let (mut starts, mut rows) = (vec![0], Vec::new());
+            for (batch, filled) in filled.iter().enumerate() {
+                match filled {
+                    Some(ranges) => rows.extend(ranges[worker].clone()),
+                    None => rows.extend_from_slice(lists[array].writes.of(batch)),
+                }
+                starts.push(rows.len());
+            }
+            lists[array].writes = RowList::new(starts, rows);
+        }
+    }
+}
+
+/// The ranges of the rows that each worker touches in a batch, if nobody touches a row of another's, and only writes.
+fn ranges<'l>(lists: impl Iterator<Item = &'l TouchedRows>, batch: usize) -> Option<Vec<Range<u32>>> {
+    let mut ranges = Vec::new();
+    for list in lists {
+        let rows = list.writes.of(batch);
+        let range = match (rows.iter().min(), rows.iter().max()) {
+            (Some(first), Some(last)) => *first..last.checked_add(1)?,
+            _ => 0..0,
+        };
+        if !list.reads.of(batch).is_empty() || range.len() > SPARSEST * rows.len() {
+            return None;
+        }
+        ranges.push(range);
+    }
+    let mut sorted: Vec<&Range<u32>> = ranges.iter().filter(|range| !range.is_empty()).collect();
+    sorted.sort_by_key(|range| range.start);
+    sorted.windows(2).all(|pair| pair[0].end <= pair[1].start).then_some(ranges)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lists(writes: [&[u32]; 3], reads: [&[u32]; 3]) -> TouchedRows {
+        TouchedRows { writes: writes.into_iter().collect(), reads: reads.into_iter().collect() }
+    }
+
+    #[test]
+    fn rows_are_added_where_nobody_else_can_touch_them() {
+        let none: [&[u32]; 3] = [&[], &[], &[]];
+        let mut all = vec![
+            // Apart; one within the range of the other; apart, and nothing.
+            vec![lists([&[3, 1], &[0, 4], &[5]], none), lists([&[1, 3], &[0, 2], &[0, 9]], none)],
+            vec![lists([&[8, 6], &[2], &[]], none), lists([&[5, 6], &[5, 3], &[]], [&[], &[7], &[]])],
+        ];
+        fill_ranges(&mut all, 3);
+        assert_eq!(all[0][0], lists([&[1, 2, 3], &[0, 4], &[5]], none));
+        assert_eq!(all[1][0], lists([&[6, 7, 8], &[2], &[]], none));
+        // One of the second array's batches has rows that are read, and in one too few of a range are touched.
+        assert_eq!(all[0][1], lists([&[1, 2, 3], &[0, 2], &[0, 9]], none));
+        assert_eq!(all[1][1], lists([&[5, 6], &[5, 3], &[]], [&[], &[7], &[]]));
+    }
 }
