@@ -168,9 +168,10 @@ impl LoopPlan {
         let is_exact = self.sharing.treatments.iter().all(|treatment| *treatment == Treatment::Exact);
         let why = match &self.nest.uninspected {
             Some(why) => return Some(why.clone()),
-            None if !self.sharing.has_slice || self.inspection.is_some() => return None,
+            None if self.inspection.is_some() || self.is_certain() => return None,
             None if self.has_own_schedule => "the program gives its schedule",
             None if !is_exact => "that is done for loops that relax, buffer and serve no array",
+            None if !self.sharing.has_slice => return None,
             None if self.sharing.spans_hosts => "that is done on one host only",
             None if self.workers() == 1 => "there is only one worker",
             None => return None,
@@ -206,7 +207,9 @@ impl LoopPlan {
         let mut advice = match self.inspected() {
             Some(_) => format!("the reason is above, of what it touches through {accesses}"),
             None if self.is_certain() => format!("the iterations depend on each other through {accesses}"),
-            None => format!("for all that is known, the iterations may depend on each other through {accesses}"),
+            None => {
+                format!("for all that is known, the iterations may depend on each other through {accesses}")
+            }
         };
         if nest.order == Order::Ordered {
             advice.push_str("; if any serial order of the iterations will do, use `unordered`");

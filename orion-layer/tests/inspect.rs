@@ -474,7 +474,10 @@ fn of_one_worker_and_of_a_schedule_nothing_else_is_blamed() {
         (text(2, true), "not found out before they run: the program gives its schedule"),
     ] {
         assert!(text.contains(why), "{text}");
-        assert!(text.contains("the iterations may depend on each other through cells[to[e] as usize]"), "{text}");
+        assert!(
+            text.contains("the iterations may depend on each other through cells[to[e] as usize]"),
+            "{text}"
+        );
     }
     let alone = text(1, false);
     assert!(alone.contains("two workers would run conflicting iterations at once"), "{alone}");

@@ -89,7 +89,8 @@ mod tests {
         let lengths = |list| Pieces::<Ranges<1>>::of_list(&(), &cuts, list).map(|[range]| range.len());
         assert_eq!(lengths(lists[4]).collect::<Vec<_>>(), [9, 1, 1]);
         assert_eq!(lengths(lists[3]).collect::<Vec<_>>(), [1; 9]);
-        assert_eq!(Pieces::<Ranges<1>>::one([4..9]).collect::<Vec<_>>(), [[4..9]]);
+        let one = Pieces::<Ranges<2>>::one([4..9, 0..2]).collect::<Vec<_>>();
+        assert_eq!(one, [[4..9, 0..2]]);
         // Of several dimensions one at a time, however many are next to each other.
         let cuts = vec![vec![0, 4], vec![0, 4]];
         let list: Vec<u32> = (2..14).collect();

@@ -218,7 +218,12 @@ mod tests {
     }
 
     /// One worker's run of one array with rows of two elements, and the lists of its batches.
-    fn batches(rows: usize, lists: &[[&[u32]; 2]], mut look: impl FnMut(Patches<'_, u32, 2>, usize), marks: &RowMarks) {
+    fn batches(
+        rows: usize,
+        lists: &[[&[u32]; 2]],
+        mut look: impl FnMut(Patches<'_, u32, 2>, usize),
+        marks: &RowMarks,
+    ) {
         let job = Job::embedded().unwrap();
         let mut worker = job.worker().unwrap();
         let owned = worker.create::<u32>(AreaSpec::new("rows").copies(0), rows * 2).unwrap();
@@ -236,8 +241,13 @@ mod tests {
     #[test]
     fn rows_side_by_side_are_found_as_a_box_and_no_row_beside_it() {
         // A whole range, one with a gap, one that goes down, one with a row twice; then a range and rows that are read.
-        let lists: [[&[u32]; 2]; 5] =
-            [[&[2, 3, 4], &[]], [&[2, 4, 5], &[]], [&[5, 4, 3], &[]], [&[3, 3, 4], &[]], [&[1, 2], &[2, 5, 0]]];
+        let lists: [[&[u32]; 2]; 5] = [
+            [&[2, 3, 4], &[]],
+            [&[2, 4, 5], &[]],
+            [&[5, 4, 3], &[]],
+            [&[3, 3, 4], &[]],
+            [&[1, 2], &[2, 5, 0]],
+        ];
         let marks = RowMarks::new(7);
         let look = |mut patches: Patches<'_, u32, 2>, batch: usize| {
             let [writes, reads] = lists[batch];
@@ -245,7 +255,11 @@ mod tests {
                 let is = |list: &[u32]| list.iter().any(|one| *one as usize == row);
                 let (writes, reads) = (is(writes), is(writes) || is(reads));
                 assert_eq!(patches.row_mut([row, 0]).is_ok(), writes, "row {row} of {batch}");
-                assert_eq!(patches.row([row, 9]).map(<[u32]>::len), reads.then_some(2), "row {row} of {batch}");
+                assert_eq!(
+                    patches.row([row, 9]).map(<[u32]>::len),
+                    reads.then_some(2),
+                    "row {row} of {batch}"
+                );
                 for column in 0..3 {
                     assert_eq!(patches.get([row, column]).is_some(), reads && column < 2);
                     assert_eq!(patches.get_mut([row, column]).is_ok(), writes && column < 2);
@@ -272,7 +286,16 @@ mod tests {
         // Whoever still looks keeps its marks: who comes then finds nothing.
         marks.last.set(MOST);
         marks.looking.set(1);
-        batches(4, &lists[..1], |mut patches, _| assert!((0..4).all(|row| patches.row_mut([row, 0]).is_err() && patches.row([row, 0]).is_none())), &marks);
+        batches(
+            4,
+            &lists[..1],
+            |mut patches, _| {
+                assert!(
+                    (0..4).all(|row| patches.row_mut([row, 0]).is_err() && patches.row([row, 0]).is_none())
+                )
+            },
+            &marks,
+        );
         assert_eq!(marks.last.get(), MOST);
     }
 
@@ -283,7 +306,9 @@ mod tests {
             assert!(first.row_mut([2, 0]).is_ok());
             let other: [[&[u32]; 2]; 1] = [[&[3, 2], &[]]];
             let inner = |mut second: Patches<'_, u32, 2>, _: usize| {
-                let has = |patches: &mut Patches<'_, u32, 2>| (0..4).filter(|row| patches.row_mut([*row, 0]).is_ok()).collect::<Vec<_>>();
+                let has = |patches: &mut Patches<'_, u32, 2>| {
+                    (0..4).filter(|row| patches.row_mut([*row, 0]).is_ok()).collect::<Vec<_>>()
+                };
                 assert_eq!((has(&mut first), has(&mut second)), (vec![0], vec![2, 3]));
             };
             batches(4, &other, inner, &marks);

@@ -4,8 +4,8 @@ use super::super::called::{KeySlice, Slice};
 use super::super::inspection::{Batched, Found, Inspected};
 use super::super::plan::LoopPlan;
 use super::super::prefetch_plan::with_versions;
-use super::estimate::{moved, moved_ns, pace, row_bytes, why_serial};
-use super::lists::{fill_ranges, lists, row_lists};
+use super::estimate::{moved, moved_ns, pace, pays, row_bytes, why_serial};
+use super::lists::{block_lists, fill_ranges, lists, row_lists};
 use super::{Called, Context};
 use crate::contract::{Arrays, IterationSpace, KeyNotes, Noted};
 use crate::error::{Error, Result};
@@ -26,9 +26,6 @@ const TEAM: usize = 2;
 
 /// Of so many uses of rows in components of random batches, one is by another of two workers than before.
 const FOURTH: usize = 4;
-
-/// What is left of the serial loop's time has to be less than so much of it.
-const PAYS: f64 = 0.9;
 
 /// Why a loop is not inspected after all.
 type Why = String;
@@ -189,8 +186,12 @@ impl Context<'_> {
         }
         said.chosen(kind, &batches);
         let dealt = deal(&touched, &batches, workers);
-        let mut made = lists(&batches, &dealt, workers, self.rank() as usize, plan.accumulates);
-        let mut of_rows = row_lists(&touched, &made.all, workers, batches.len());
+        let how = (plan.accumulates, batches.blocks.is_some());
+        let mut made = lists(&batches, &dealt, workers, self.rank() as usize, how);
+        let mut of_rows = match &batches.blocks {
+            Some(blocks) => block_lists(&touched, &batches, blocks, &dealt, workers),
+            None => row_lists(&touched, &made.all, workers, batches.len()),
+        };
         said.moved = moved(&touched, &of_rows, batches.len());
         fill_ranges(&mut of_rows, batches.len());
         // Whether one worker runs it must not depend on how many there are, if sums would.
@@ -198,7 +199,7 @@ impl Context<'_> {
             if fixed { (touched.accesses() / FOURTH, TEAM) } else { (said.moved, workers) };
         let own_ns = said.tried.first().map_or(0.0, |best| best.nanoseconds);
         let moved_ns = moved_ns(moves, sharers, row_bytes);
-        if own_ns + moved_ns > PAYS * said.serial_ns {
+        if !pays(own_ns + moved_ns, said.serial_ns) {
             let why = format!(
                 "{kind} would take {} on {sharers} workers, and {} more for {moves} rows that change hands; one worker takes {}",
                 time(own_ns),
