@@ -1,6 +1,9 @@
-//! What a body with a slice gets in one call: iterations of a cell, or of a list, in pieces that follow each other.
+//! What a body with a slice gets in one call, and its slice: iterations of a cell, or of a list, in pieces that follow each other.
 use super::arrays::Of;
+use super::notes::Noted;
 use super::space::IterationSpace;
+use hectare_dependence::inspect::TooMany;
+use std::cell::Cell;
 use std::fmt;
 
 /// Iterations in pieces, one piece after the other: a whole cell, or those of a list.
@@ -61,6 +64,71 @@ impl<'a, S: IterationSpace> Iterator for Pieces<'a, S> {
 impl<S: IterationSpace> fmt::Debug for Pieces<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pieces").field("is_list", &self.from.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// Iterations for one call of a slice: a cell, or all of a loop that is inspected, of which each has ended when the next is asked for.
+pub struct SlicePieces<'a, S: IterationSpace> {
+    whole: Option<Of<'a, S::Chunks>>,
+    each: Option<Each<'a, S>>,
+}
+
+/// All iterations of a space that is placed in one cell, one at a time.
+pub(crate) struct Each<'a, S: IterationSpace> {
+    pub(crate) placed: &'a S::Placed,
+    pub(crate) cuts: &'a [Vec<i64>],
+    pub(crate) count: usize,
+    /// How many have begun.
+    pub(crate) begun: &'a Cell<usize>,
+    pub(crate) noted: &'a Noted,
+    /// Why it ended early.
+    pub(crate) failed: &'a Cell<Option<TooMany>>,
+}
+
+impl<'a, S: IterationSpace> SlicePieces<'a, S> {
+    /// One piece.
+    pub fn one(piece: Of<'a, S::Chunks>) -> SlicePieces<'a, S> {
+        SlicePieces { whole: Some(piece), each: None }
+    }
+
+    pub(crate) fn of_each(each: Each<'a, S>) -> SlicePieces<'a, S> {
+        SlicePieces { whole: None, each: Some(each) }
+    }
+}
+
+impl<'a, S: IterationSpace> Iterator for SlicePieces<'a, S> {
+    type Item = Of<'a, S::Chunks>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Of<'a, S::Chunks>> {
+        let Some(Each { placed, cuts, count, begun, noted, failed }) = self.each else {
+            return self.whole.take();
+        };
+        let at = begun.get();
+        if at > 0
+            && let Err(many) = noted.end_iteration()
+        {
+            failed.set(Some(many));
+            return None;
+        }
+        (at < count).then(|| {
+            begun.set(at + 1);
+            S::piece(placed, cuts, at..at + 1)
+        })
+    }
+}
+
+impl<S: IterationSpace> Clone for Each<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: IterationSpace> Copy for Each<'_, S> {}
+
+impl<S: IterationSpace> fmt::Debug for SlicePieces<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SlicePieces").field("is_one", &self.whole.is_some()).finish_non_exhaustive()
     }
 }
 

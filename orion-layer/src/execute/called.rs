@@ -1,5 +1,5 @@
 //! A loop as it was called: what every step of running it is given.
-use super::{Arrays, Describe, IterationSpace, LoopHead, Of, Pieces};
+use super::{Arrays, Describe, IterationSpace, LoopHead, Of, Pieces, SlicePieces};
 use crate::accumulate::Accumulators;
 
 /// The body of a loop: it gets iterations and the views of the arrays, and returns what these add to the accumulators.
@@ -15,12 +15,12 @@ impl<S: IterationSpace, A: Arrays, C: Accumulators, F> Body<S, A, C> for F where
 
 /// A slice of a body: it gets iterations, and names keys of served arrays.
 pub(super) trait KeySlice<S: IterationSpace, A: Arrays>:
-    for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>)
+    for<'a, 'b, 'c> Fn(SlicePieces<'a, S>, &'b mut Of<'c, A::Keys>)
 {
 }
 
 impl<S: IterationSpace, A: Arrays, K> KeySlice<S, A> for K where
-    K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>)
+    K: for<'a, 'b, 'c> Fn(SlicePieces<'a, S>, &'b mut Of<'c, A::Keys>)
 {
 }
 

@@ -39,7 +39,7 @@ pub use self::rebalance::{Move, Moves, Rebalance};
 pub use self::timing::Timing;
 pub use crate::contract::{
     ArrayArg, ArrayTrace, Arrays, Family, IterationSpace, KeyNotes, LoopArray, Of, PassTrace, Pieces, Ranges,
-    Rule, Visit, entry_parts,
+    Rule, SlicePieces, Visit, entry_parts,
 };
 #[doc(hidden)]
 pub use crate::panics::{IterationMark, begin_iteration};

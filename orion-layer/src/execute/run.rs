@@ -2,7 +2,7 @@
 use super::called::{Body, Called, KeySlice, Slice};
 use super::divergence::{fingerprint, with_plan};
 use super::plan::{Key, LoopPlan};
-use super::{Arrays, Describe, IterationSpace, LoopHead, Of, Pieces};
+use super::{Arrays, Describe, IterationSpace, LoopHead, Of, Pieces, SlicePieces};
 use crate::accumulate::Accumulators;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -60,7 +60,7 @@ impl Context<'_> {
         C: Accumulators,
         F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
     {
-        let none = |_: Of<'_, S::Chunks>, _: &mut Of<'_, A::Keys>| {};
+        let none = |_: SlicePieces<'_, S>, _: &mut Of<'_, A::Keys>| {};
         let slice = Slice { keys: None.or((false).then_some(&none)), basis: None };
         let body = of_pieces::<S, A, C, F>(&accumulators, body);
         self.run_called(
@@ -73,7 +73,7 @@ impl Context<'_> {
     ///
     /// `body` gets iterations in [`Pieces`], of which each is as the one of a body without a slice.
     ///
-    /// `keys` is a slice of the body: it gets such pieces one by one, and tells the
+    /// `keys` is a slice of the body: it gets such pieces as well ([`SlicePieces`]), and tells the
     /// [`KeyView`](crate::serve::KeyView)s of the served arrays which elements and rows the body will use. It is run before
     /// them, and again only if what subscripts are computed from has changed: the space, the arrays that the loop reads, or
     /// `basis`, which stands for everything else; `None` if that cannot be compared. What the body uses beyond that is looked
@@ -97,7 +97,7 @@ impl Context<'_> {
         S: IterationSpace,
         A: Arrays,
         C: Accumulators,
-        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
+        K: for<'a, 'b, 'c> Fn(SlicePieces<'a, S>, &'b mut Of<'c, A::Keys>),
         F: for<'a, 'b> Fn(Pieces<'a, S>, &'b mut Of<'a, A::Views>) -> C::Values,
     {
         let slice = Slice { keys: Some(&keys), basis };

@@ -3,7 +3,7 @@ use super::arrays::{Arguments, Array, Named, Seen};
 use super::body::{iterate, name};
 use super::case::{Case, LoopSpec, SpaceSpec, dense_id, initial, mix};
 use hectare_orion::accumulate::{Fold, Min, Sum};
-use hectare_orion::execute::{IterationSpace, LoopHead, Of, Pieces, Ranges, entry_parts};
+use hectare_orion::execute::{IterationSpace, LoopHead, Of, Pieces, Ranges, SlicePieces, entry_parts};
 use hectare_orion::loop_nest::LoopNest;
 use hectare_orion::relax::Relaxation;
 use hectare_orion::schedule::Schedule;
@@ -211,8 +211,10 @@ fn pieces<'r, S: Iterations>(
 fn slice<'r, S: Iterations>(
     case: &'r Case,
     spec: &'r LoopSpec,
-) -> impl for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Vec<Named<'c>>) + 'r {
-    move |chunk, named| S::each(chunk, |index, id| name(&case.shapes, spec, index, id, named))
+) -> impl for<'a, 'b, 'c> Fn(SlicePieces<'a, S>, &'b mut Vec<Named<'c>>) + 'r {
+    move |pieces, named| {
+        pieces.for_each(|chunk| S::each(chunk, |index, id| name(&case.shapes, spec, index, id, named)))
+    }
 }
 
 /// The values that an iteration adds to accumulators that do not depend on the arrays: a float of any size, and a map.

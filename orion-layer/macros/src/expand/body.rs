@@ -53,7 +53,7 @@ impl Loop<'_> {
                 #[allow(unused_variables)]
                 let (#(#names,)*) = __keys;
                 #[allow(unused, unreachable_code, clippy::all)]
-                { #iterate }
+                for __chunk in __chunk { #iterate }
             },
         })
     }

@@ -7,7 +7,7 @@ use super::super::prefetch_plan::with_versions;
 use super::estimate::{moved, moved_ns, pace, pays, row_bytes, why_serial};
 use super::lists::{block_lists, fill_ranges, lists, row_lists};
 use super::{Called, Context};
-use crate::contract::{Arrays, IterationSpace, KeyNotes, Noted};
+use crate::contract::{Arrays, Each, IterationSpace, KeyNotes, Noted, SlicePieces};
 use crate::error::{Error, Result};
 use crate::panics::unwound;
 use crate::text::time;
@@ -125,24 +125,26 @@ impl Context<'_> {
             Err(many) => return Ok(Err(many.to_string())),
         };
         unwound::forget();
-        let at = Cell::new(0);
+        let (begun, failed) = (Cell::new(0), Cell::new(None));
         let mut views = arrays.keys(self.fabric.worker, KeyNotes::of(&noted))?;
         let cuts = &plan.choice.cuts;
-        let run = catch_unwind(AssertUnwindSafe(|| {
-            (0..count).try_for_each(|iteration| {
-                at.set(iteration);
-                keys(S::piece(placed, cuts, iteration..iteration + 1), &mut views);
-                noted.end_iteration()
-            })
-        }));
+        let each = Each { placed, cuts, count, begun: &begun, noted: &noted, failed: &failed };
+        let run = catch_unwind(AssertUnwindSafe(|| keys(SlicePieces::of_each(each), &mut views)));
         drop(views);
-        Ok(match run {
-            Ok(Ok(())) => Ok(noted.into_touched()),
-            Ok(Err(many)) => Err(many.to_string()),
+        Ok(match (run, failed.get()) {
+            (Ok(()), None) => {
+                let touched = noted.into_touched();
+                match touched.len() == count {
+                    true => Ok(touched),
+                    // A slice by hand.
+                    false => Err(format!("its slice has left out iterations: {} of {count}", touched.len())),
+                }
+            }
+            (Ok(()), Some(many)) => Err(many.to_string()),
             // The body fails there, too, and says so; or it does not come to it.
-            Err(payload) => Err(format!(
+            (Err(payload), _) => Err(format!(
                 "in iteration {} of {count}, its subscripts could not be computed: {}",
-                at.get(),
+                begun.get().saturating_sub(1),
                 explain(nest, self.rank(), payload)
             )),
         })
