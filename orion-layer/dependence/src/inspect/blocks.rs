@@ -18,9 +18,9 @@ pub enum Cut {
     Spread,
 }
 
-/// The block of each row, and the rows that are only read: blocks of all arrays are numbered through. Rows that nobody writes have
+/// The block of each row, the rows that are only read, and how often each row is used: blocks of all arrays are numbered through. Rows that nobody writes have
 /// none.
-fn blocks_of(touched: &Touched, parts: usize, cut: Cut) -> (Vec<u32>, Vec<u32>) {
+fn blocks_of(touched: &Touched, parts: usize, cut: Cut) -> (Vec<u32>, [Vec<u32>; 2]) {
     // There are fewer accesses than that (`Touched::end_iteration`).
     let mut weights = vec![0u32; touched.rows()];
     let mut only_written = true;
@@ -34,7 +34,8 @@ fn blocks_of(touched: &Touched, parts: usize, cut: Cut) -> (Vec<u32>, Vec<u32>) 
     }
     let is_read = |row: &u32| weights[*row as usize] > 0 && !written[*row as usize];
     let read = (0..touched.rows() as u32).filter(is_read).collect();
-    let weights: Vec<u64> = weights.iter().map(|weight| u64::from(*weight)).collect();
+    let uses = weights;
+    let weights: Vec<u64> = uses.iter().map(|uses| u64::from(*uses)).collect();
     let mut blocks = vec![NONE; touched.rows()];
     for (array, rows) in touched.arrays().enumerate() {
         let first = (array * parts) as u32;
@@ -61,7 +62,7 @@ fn blocks_of(touched: &Touched, parts: usize, cut: Cut) -> (Vec<u32>, Vec<u32>) 
             }
         }
     }
-    (blocks, read)
+    (blocks, [read, uses])
 }
 
 const NONE: u32 = u32::MAX;
@@ -168,7 +169,7 @@ impl Tiles {
 
 /// Batches of tiles of one colour each, of blocks of which every array has `parts`; `None` if there are too many tiles.
 pub fn blocks(touched: &Touched, parts: usize, cut: Cut) -> Option<Batches> {
-    let (block_of, read) = blocks_of(touched, parts, cut);
+    let (block_of, [read, uses]) = blocks_of(touched, parts, cut);
     let mut tiles = Tiles::of(touched, &block_of, parts)?;
     let colours = tiles.colours(parts);
     let mut order: Vec<usize> = (0..tiles.blocks.len()).collect();
@@ -198,6 +199,6 @@ pub fn blocks(touched: &Touched, parts: usize, cut: Cut) -> Option<Batches> {
     }
     let of_group = order.iter().map(|tile| std::mem::take(&mut tiles.blocks[*tile])).collect();
     let weights = order.iter().map(|tile| tiles.weights[*tile]).collect();
-    made.blocks = Some(BlockRows { rows, read, of_group, weights });
+    made.blocks = Some(BlockRows { rows, read, uses, of_group, weights });
     Some(made)
 }

@@ -51,6 +51,8 @@ pub struct BlockRows {
     pub rows: Vec<Vec<u32>>,
     /// Rows that iterations read, and none writes: of no block.
     pub read: Vec<u32>,
+    /// How often iterations use each row.
+    pub uses: Vec<u32>,
     /// The blocks of each group, in ascending order.
     pub of_group: Vec<Vec<u32>>,
     /// The weight of each group.

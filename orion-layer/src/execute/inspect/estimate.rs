@@ -46,19 +46,29 @@ pub(super) fn pace(row_bytes: f64, touched: &Touched) -> Pace {
     Pace { iteration_ns, overhead_ns: OVERHEAD_NS, batch_ns: BATCH_NS }
 }
 
-/// How often rows are used by another worker than before.
-pub(super) fn moved(touched: &Touched, of_rows: &[Vec<TouchedRows>], batches: usize) -> usize {
+/// How often rows are used by another worker than before, by lists that may name more than iterations use, if `uses` says how often
+/// each row is used.
+pub(super) fn moved(
+    touched: &Touched,
+    of_rows: &[Vec<TouchedRows>],
+    batches: usize,
+    uses: Option<&[u32]>,
+) -> usize {
     let mut moved = 0;
     for (array, rows) in touched.arrays().enumerate() {
-        let mut last = vec![u32::MAX; rows.len()];
+        let mut last = vec![(u32::MAX, 0u32); rows.len()];
         for batch in 0..batches {
             for (worker, lists) in (0u32..).zip(of_rows) {
                 for row in lists[array].writes.of(batch) {
-                    let before = std::mem::replace(&mut last[*row as usize], worker);
-                    moved += usize::from(before != worker && before != u32::MAX);
+                    let (before, times) = &mut last[*row as usize];
+                    *times += u32::from(*before != worker && *before != u32::MAX);
+                    *before = worker;
                 }
             }
         }
+        // Once less than it is used, at most.
+        let most = |row: usize| uses.map_or(u32::MAX, |uses| uses[row].saturating_sub(1));
+        moved += rows.zip(&last).map(|(row, (_, times))| most(row).min(*times) as usize).sum::<usize>();
     }
     moved
 }
@@ -147,6 +157,22 @@ mod tests {
         };
         assert!(!batches(4) && !batches(16) && !batches(32));
         assert!(batches(256));
+    }
+
+    #[test]
+    fn a_row_moves_no_more_often_than_it_is_used_again() {
+        // One row, listed in turns by two workers in five batches.
+        let turns = |own: usize| TouchedRows {
+            writes: (0..5).map(|batch| if batch % 2 == own { vec![0u32] } else { vec![] }).collect(),
+            reads: [[]; 5].iter().map(|none: &[u32; 0]| none).collect(),
+        };
+        let (touched, lists) = (Touched::new(&[1]).expect("a row"), [vec![turns(0)], vec![turns(1)]]);
+        let moved = |uses: Option<&[u32]>| super::moved(&touched, &lists, 5, uses);
+        assert_eq!(
+            [None, Some(9), Some(3), Some(1), Some(0)]
+                .map(|uses| moved(uses.map(|uses| [uses]).as_ref().map(|uses| &uses[..]))),
+            [4, 4, 2, 0, 0]
+        );
     }
 
     #[test]

@@ -194,7 +194,8 @@ impl Context<'_> {
             Some(blocks) => block_lists(&touched, &batches, blocks, &dealt, workers),
             None => row_lists(&touched, &made.all, workers, batches.len()),
         };
-        said.moved = moved(&touched, &of_rows, batches.len());
+        let uses = batches.blocks.as_ref().map(|blocks| &blocks.uses[..]);
+        said.moved = moved(&touched, &of_rows, batches.len(), uses);
         fill_ranges(&mut of_rows, batches.len());
         // Whether one worker runs it must not depend on how many there are, if sums would.
         let (moves, sharers) =
