@@ -71,9 +71,9 @@ pub mod agent {
 pub mod tasks {
     pub use crate::api::tasks::{
         lines::{Line, Lines},
+        marks::RowMarks,
         part::InPlace,
         patches::{Asked, Elements, Patches, Watch},
-        places::RowPlaces,
         rows::{RowBatch, RowRun, Rows},
         run::{RunningTask, TaskRun},
     };

@@ -1,10 +1,10 @@
 //! Why a loop runs as it does, in words for people who never heard of dependence vectors.
 use crate::context::Context;
 use crate::execute::{BetweenHosts, Inspected, LinkBytes, LoopPlan};
-use crate::relax::{Relaxation, explained};
+use crate::relax::{Relaxation, Treatment, explained};
 use crate::site::by_place;
 use crate::text::counted;
-use hectare_dependence::analysis::analyze;
+use hectare_dependence::analysis::{Exactness, analyze};
 use hectare_dependence::loop_nest::{LoopNest, Order, Space};
 use hectare_dependence::placement::ArrayPlacement;
 use hectare_dependence::schedule::{Candidate, Cost, Steps, Team, Verdict, choose};
@@ -163,14 +163,25 @@ impl LoopPlan {
         (said.made > 0 || said.why_serial.is_some()).then_some(said)
     }
 
-    /// Why the iterations are not inspected, though their subscripts come from data.
+    /// Why the iterations are not inspected, though their subscripts do not tell what they touch.
     fn uninspected(&self) -> Option<String> {
-        match &self.nest.uninspected {
-            Some(why) => Some(why.clone()),
-            None if !self.sharing.has_slice || self.inspection.is_some() => None,
-            None if self.sharing.spans_hosts => Some("that is done on one host only".into()),
-            None => None,
-        }
+        let is_exact = self.sharing.treatments.iter().all(|treatment| *treatment == Treatment::Exact);
+        let why = match &self.nest.uninspected {
+            Some(why) => return Some(why.clone()),
+            None if self.inspection.is_some() || self.is_certain() => return None,
+            None if self.has_own_schedule => "the program gives its schedule",
+            None if !is_exact => "that is done for loops that relax, buffer and serve no array",
+            None if !self.sharing.has_slice => return None,
+            None if self.sharing.spans_hosts => "that is done on one host only",
+            None if self.workers() == 1 => "there is only one worker",
+            None => return None,
+        };
+        Some(why.into())
+    }
+
+    /// Whether it is certain that iterations depend on each other, and not only what may be, for all that subscripts say.
+    fn is_certain(&self) -> bool {
+        self.dependences.list.iter().any(|dependence| dependence.exactness != Exactness::Assumed)
     }
 
     fn advice(&self) -> Option<String> {
@@ -192,12 +203,19 @@ impl LoopPlan {
                 }
             }
         }
-        let mut advice = format!("the iterations depend on each other through {}", accesses.join(", "));
+        let accesses = accesses.join(", ");
+        let mut advice = match self.inspected() {
+            Some(_) => format!("the reason is above, of what it touches through {accesses}"),
+            None if self.is_certain() => format!("the iterations depend on each other through {accesses}"),
+            None => {
+                format!("for all that is known, the iterations may depend on each other through {accesses}")
+            }
+        };
         if nest.order == Order::Ordered {
             advice.push_str("; if any serial order of the iterations will do, use `unordered`");
         }
         if let Some(why) = self.uninspected() {
-            advice.push_str(&format!("; what they touch comes from data, and is not found out: {why}"));
+            advice.push_str(&format!("; what they touch is not found out before they run: {why}"));
         }
         advice.push_str(&self.gain().unwrap_or_default());
         Some(advice)

@@ -2,6 +2,7 @@
 use crate::common::random::Random;
 use hectare_orion::execute::Inspected;
 use hectare_orion::loop_nest::Order;
+use hectare_orion::schedule::Serial;
 use hectare_orion::{Context, Error, Explanation, parallel_for, run};
 
 /// Ratings as three columns.
@@ -130,7 +131,8 @@ fn tickets_of_an_unordered_loop_are_those_of_a_serial_order() {
     for workers in [2, 3] {
         let all = run(workers, |w| {
             let mut users = w.zeros::<u32, 1>([USERS])?;
-            let mut items = w.zeros::<u32, 2>([ITEMS, 2])?;
+            // Rows so long that batches are held to pay.
+            let mut items = w.zeros::<u32, 2>([ITEMS, 64])?;
             let mut tickets = w.zeros::<u32, 2>([count, 2])?;
             let user_of = w.from_fn([count], |[e]| table.users[e])?;
             let item_of = w.from_fn([count], |[e]| table.items[e])?;
@@ -439,6 +441,81 @@ fn loops_that_cannot_be_inspected_say_why() {
         assert_eq!(y.to_vec(w)?, [1; 100]);
         let text = w.explain().to_string();
         assert!(text.contains("hash(e)") && text.contains("once more"), "{text}");
+        Ok(())
+    })
+    .expect("a run");
+}
+
+/// The text of the only loop that ran.
+fn explained(w: &Context<'_>) -> String {
+    let all = w.explain();
+    assert_eq!(all.len(), 1);
+    all.to_string()
+}
+
+#[test]
+fn of_one_worker_and_of_a_schedule_nothing_else_is_blamed() {
+    let count = 1_000;
+    let text = |workers: usize, serial: bool| {
+        let said = run(workers, |w| {
+            let mut cells = w.zeros::<u64, 1>([count])?;
+            let to = w.from_fn([count], |[e]| (e * 7 % count) as u32)?;
+            match serial {
+                true => parallel_for!(w, ordered, read to, write cells, schedule = Serial;
+                    for e in 0..count { cells[to[e] as usize] += 1; })?,
+                false => parallel_for!(w, ordered, read to, write cells;
+                    for e in 0..count { cells[to[e] as usize] += 1; })?,
+            }
+            Ok(explained(w))
+        });
+        said.expect("a run").swap_remove(0)
+    };
+    for (text, why) in [
+        (text(1, false), "not found out before they run: there is only one worker"),
+        (text(2, true), "not found out before they run: the program gives its schedule"),
+    ] {
+        assert!(text.contains(why), "{text}");
+        assert!(
+            text.contains("the iterations may depend on each other through cells[to[e] as usize]"),
+            "{text}"
+        );
+    }
+    let alone = text(1, false);
+    assert!(alone.contains("two workers would run conflicting iterations at once"), "{alone}");
+    assert!(!alone.contains("workers 0 and 1"), "{alone}");
+}
+
+#[test]
+fn a_subscript_that_is_no_datum_is_not_called_one() {
+    run(2, |w| {
+        let mut cells = w.zeros::<u64, 1>([1_000])?;
+        parallel_for!(w, unordered, write cells; for i in 0..1_000 { cells[i / 5] += 1; })?;
+        let text = explained(w);
+        assert!(text.contains("Its subscripts are not linear in its variables"), "{text}");
+        assert!(!text.contains("come from data"), "{text}");
+        Ok(())
+    })
+    .expect("a run");
+}
+
+#[test]
+fn a_permutation_that_runs_serially_is_said_to_have_no_conflicts_and_times_are_not_zero() {
+    run(2, |w| {
+        let mut cells = w.zeros::<u64, 1>([3])?;
+        let to = w.from_fn([3], |[e]| (e + 1) as u32 % 3)?;
+        parallel_for!(w, ordered, read to, write cells; for e in 0..3 { cells[to[e] as usize] += 1; })?;
+        let ordered = explained(w);
+        parallel_for!(w, unordered, read to, write cells; for e in 0..3 { cells[to[e] as usize] += 1; })?;
+        let all = w.explain();
+        let unordered = all[1].to_string();
+        for (text, why) in [
+            (&ordered, "no batches would take less than the 0.02 us of one worker"),
+            (&unordered, "would take 1.52 us on 2 workers, and one worker takes 0.02 us"),
+        ] {
+            assert!(text.contains("it runs on one worker: no two of its iterations conflict; "), "{text}");
+            assert!(text.contains(why), "{text}");
+            assert!(!text.contains("0.000 ms") && !text.contains("depend on each other"), "{text}");
+        }
         Ok(())
     })
     .expect("a run");

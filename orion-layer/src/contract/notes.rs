@@ -1,7 +1,7 @@
 //! The part of a pass that its views need: where to note accesses, and the task under way.
 use crate::view::{Recorder, Recording};
 use hectare_dependence::inspect::{Key, TooMany, Touched};
-use hectare_dsm::tasks::{RowBatch, RowPlaces, RunningTask};
+use hectare_dsm::tasks::{RowBatch, RowMarks, RunningTask};
 use std::cell::{Cell, RefCell};
 
 /// The part of a pass that the view of one array needs.
@@ -10,7 +10,7 @@ pub struct ArrayTrace<'a> {
     recorder: Option<Recorder<'a>>,
     cell: &'a Cell<usize>,
     task: Option<(&'a RunningTask<'a>, usize)>,
-    rows: Option<(&'a RowBatch<'a>, usize, &'a RowPlaces)>,
+    rows: Option<(&'a RowBatch<'a>, usize, &'a RowMarks)>,
 }
 
 impl<'a> ArrayTrace<'a> {
@@ -23,9 +23,9 @@ impl<'a> ArrayTrace<'a> {
         self.task
     }
 
-    /// If rows of the array are lent batch by batch: the batch that is under way, the number of the array in it, and where its rows
-    /// are.
-    pub(crate) fn rows(self) -> Option<(&'a RowBatch<'a>, usize, &'a RowPlaces)> {
+    /// If rows of the array are lent batch by batch: the batch that is under way, the number of the array in it, and the marks of
+    /// its rows.
+    pub(crate) fn rows(self) -> Option<(&'a RowBatch<'a>, usize, &'a RowMarks)> {
         self.rows
     }
 
@@ -42,8 +42,8 @@ pub struct PassTrace<'a> {
     cell: &'a Cell<usize>,
     /// The task that is under way, and which arrays of the loop are in it.
     task: Option<(&'a RunningTask<'a>, &'a [usize])>,
-    /// The batch that is under way, which arrays of the loop are in it, and where their rows are.
-    rows: Option<(&'a RowBatch<'a>, &'a [usize], &'a [RowPlaces])>,
+    /// The batch that is under way, which arrays of the loop are in it, and the marks of their rows.
+    rows: Option<(&'a RowBatch<'a>, &'a [usize], &'a [RowMarks])>,
 }
 
 impl<'a> PassTrace<'a> {
@@ -71,9 +71,9 @@ impl<'a> PassTrace<'a> {
         cell: &'a Cell<usize>,
         batch: &'a RowBatch<'a>,
         arrays: &'a [usize],
-        places: &'a [RowPlaces],
+        marks: &'a [RowMarks],
     ) -> PassTrace<'a> {
-        PassTrace { rows: Some((batch, arrays, places)), ..PassTrace::new(cell) }
+        PassTrace { rows: Some((batch, arrays, marks)), ..PassTrace::new(cell) }
     }
 
     /// The part of array number `array`.
@@ -81,9 +81,9 @@ impl<'a> PassTrace<'a> {
         let in_task = |(task, arrays): (&'a RunningTask<'a>, &[usize])| {
             Some((task, arrays.iter().position(|other| *other == array)?))
         };
-        let in_rows = |(batch, arrays, places): (&'a RowBatch<'a>, &[usize], &'a [RowPlaces])| {
+        let in_rows = |(batch, arrays, marks): (&'a RowBatch<'a>, &[usize], &'a [RowMarks])| {
             let at = arrays.iter().position(|other| *other == array)?;
-            Some((batch, at, places.get(at)?))
+            Some((batch, at, marks.get(at)?))
         };
         ArrayTrace {
             recorder: self.recording.map(|list| Recorder { array, list }),

@@ -1,27 +1,26 @@
 //! A loop as it was called: what every step of running it is given.
-use super::{Arrays, Describe, IterationSpace, LoopHead, Of};
+use super::{Arrays, Describe, IterationSpace, LoopHead, Of, Pieces, SlicePieces};
 use crate::accumulate::Accumulators;
 
-/// The body of a loop: it gets the iterations of a cell and the views of the arrays, and returns what these add to the
-/// accumulators.
+/// The body of a loop: it gets iterations and the views of the arrays, and returns what these add to the accumulators.
 pub(super) trait Body<S: IterationSpace, A: Arrays, C: Accumulators>:
-    for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values
+    for<'a, 'b> Fn(Pieces<'a, S>, &'b mut Of<'a, A::Views>) -> C::Values
 {
 }
 
 impl<S: IterationSpace, A: Arrays, C: Accumulators, F> Body<S, A, C> for F where
-    F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values
+    F: for<'a, 'b> Fn(Pieces<'a, S>, &'b mut Of<'a, A::Views>) -> C::Values
 {
 }
 
 /// A slice of a body: it gets iterations, and names keys of served arrays.
 pub(super) trait KeySlice<S: IterationSpace, A: Arrays>:
-    for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>)
+    for<'a, 'b, 'c> Fn(SlicePieces<'a, S>, &'b mut Of<'c, A::Keys>)
 {
 }
 
 impl<S: IterationSpace, A: Arrays, K> KeySlice<S, A> for K where
-    K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>)
+    K: for<'a, 'b, 'c> Fn(SlicePieces<'a, S>, &'b mut Of<'c, A::Keys>)
 {
 }
 

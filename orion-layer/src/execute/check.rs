@@ -3,7 +3,7 @@ use super::body::guarded;
 use super::called::{Body, Called, KeySlice, Slice};
 use super::findings::{Covers, Findings, PrefetchCheck, Races};
 use super::plan::LoopPlan;
-use super::{Arrays, IterationSpace, LoopHead, PassTrace};
+use super::{Arrays, IterationSpace, LoopHead, PassTrace, Pieces, SlicePieces};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::{Context, Outcome};
 use crate::contract::{KeyNotes, Layout};
@@ -123,7 +123,7 @@ impl Context<'_> {
         let (covers, mut races) = (Covers::new(&plan.nest), Races::new(plan));
         let mut findings = Findings::default();
         S::one_by_one(iterations.placed, iterations.whole, &mut |index, chunk| {
-            add(body(chunk, &mut views));
+            add(body(Pieces::one(chunk), &mut views));
             let touches = recording.take();
             covers.check(index, &touches, &mut findings);
             races.check(index, &touches, &mut findings);
@@ -150,7 +150,7 @@ impl Context<'_> {
         S::one_by_one(iterations.placed, iterations.whole, &mut |_, chunk| {
             let run = arrays.keys(self.fabric.worker, KeyNotes::NONE).map(|mut views| {
                 // Of a slice that fails, what it named until then counts.
-                let _ = catch_unwind(AssertUnwindSafe(|| keys(chunk, &mut views)));
+                let _ = catch_unwind(AssertUnwindSafe(|| keys(SlicePieces::one(chunk), &mut views)));
             });
             if let Err(error) = run {
                 result = Err(error);

@@ -1,13 +1,21 @@
 //! What is kept of an inspection from pass to pass.
+use crate::text::{counted, time};
 use hectare_dependence::inspect::{Batches, Growth, Kind, Tried};
-use hectare_dsm::tasks::{RowPlaces, RowPlan};
+use hectare_dsm::tasks::{RowMarks, RowPlan};
 use serde::Serialize;
-use std::cell::RefCell;
 use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// A share in percent: little is not nothing.
+pub(super) fn percent(share: f64) -> String {
+    match 100.0 * share {
+        percent if percent > 0.0 && percent < 1.0 => "less than 1 %".into(),
+        percent => format!("{percent:.0} %"),
+    }
+}
 
 /// How a pass runs.
 #[derive(Debug)]
@@ -31,8 +39,8 @@ pub(super) struct Batched {
     pub(super) groups: Vec<(usize, usize)>,
     /// Groups of all workers.
     pub(super) group_count: usize,
-    /// Where the rows of each written array are in the lists of the batch under way.
-    pub(super) places: RefCell<Vec<RowPlaces>>,
+    /// Which rows of each written array the batch under way has.
+    pub(super) marks: Vec<RowMarks>,
 }
 
 impl Batched {
@@ -146,7 +154,7 @@ impl Inspected {
 impl fmt::Display for Inspected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Inspected { iterations, accesses, batches, groups, moved, made, reused, .. } = self;
-        writeln!(f, "  Its subscripts come from data, and were computed before it ran:")?;
+        writeln!(f, "  Its subscripts are not linear in its variables, and were computed before it ran:")?;
         if *iterations > 0 {
             writeln!(
                 f,
@@ -155,10 +163,11 @@ impl fmt::Display for Inspected {
         }
         match (&self.kind, &self.why_serial) {
             (Some(kind), _) => {
-                let what = if *batches == 1 { "batch" } else { "batches" };
                 writeln!(
                     f,
-                    "    it runs in {batches} {what} of {groups} groups, whose iterations stay together: {kind}."
+                    "    it runs in {} of {}, whose iterations stay together: {kind}.",
+                    counted(*batches as u64, "batch"),
+                    counted(*groups as u64, "group")
                 )?;
                 writeln!(f, "    Rows are used by another worker than before {moved} times.")?;
             }
@@ -169,16 +178,17 @@ impl fmt::Display for Inspected {
             let chosen = if self.kind == Some(*kind) { "*" } else { "-" };
             writeln!(
                 f,
-                "    {chosen} {kind}: about {:.3} ms a pass, of {:.3} ms on one worker; {batches} batches, {parallelism:.2} at once",
-                nanoseconds / 1e6,
-                self.serial_ns / 1e6
+                "    {chosen} {kind}: about {} a pass, of {} on one worker; {}, {parallelism:.2} at once",
+                time(*nanoseconds),
+                time(self.serial_ns),
+                counted(*batches as u64, "batch")
             )?;
         }
         if !self.growth.is_empty() {
             let shares = self
                 .growth
                 .iter()
-                .map(|Growth { batch, largest }| format!("{:.0} % of {batch}", 100.0 * largest));
+                .map(|Growth { batch, largest }| format!("{} of {batch}", percent(*largest)));
             writeln!(
                 f,
                 "    The largest component has {} iterations.",

@@ -38,8 +38,8 @@ pub use self::plan::LoopPlan;
 pub use self::rebalance::{Move, Moves, Rebalance};
 pub use self::timing::Timing;
 pub use crate::contract::{
-    ArrayArg, ArrayTrace, Arrays, Family, IterationSpace, KeyNotes, LoopArray, Of, PassTrace, Ranges, Rule,
-    Visit, entry_parts,
+    ArrayArg, ArrayTrace, Arrays, Family, IterationSpace, KeyNotes, LoopArray, Of, PassTrace, Pieces, Ranges,
+    Rule, SlicePieces, Visit, entry_parts,
 };
 #[doc(hidden)]
 pub use crate::panics::{IterationMark, begin_iteration};

@@ -180,7 +180,7 @@ pub struct LoopPlan {
     /// The loads of this worker's cells in the last pass, if they are noted.
     pub(super) meter: RefCell<Option<Meter>>,
     /// Whether the program gave a schedule.
-    pub(super) has_own_schedule: bool,
+    pub(crate) has_own_schedule: bool,
 }
 
 impl LoopPlan {

@@ -2,7 +2,7 @@
 use super::called::{KeySlice, Slice};
 use super::plan::LoopPlan;
 use super::work::relaxed;
-use super::{Arrays, IterationSpace};
+use super::{Arrays, IterationSpace, SlicePieces};
 use crate::context::Context;
 use crate::contract::KeyNotes;
 use crate::error::Result;
@@ -51,7 +51,8 @@ impl Context<'_> {
                         let run = || {
                             for cell in &interval {
                                 let number = cell_number(&plan.choice.grid, cell);
-                                keys(S::chunk(placed, &plan.choice.cuts, cell, number), &mut views);
+                                let chunk = S::chunk(placed, &plan.choice.cuts, cell, number);
+                                keys(SlicePieces::one(chunk), &mut views);
                             }
                         };
                         catch_unwind(AssertUnwindSafe(run)).is_ok()

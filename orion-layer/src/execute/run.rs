@@ -2,13 +2,34 @@
 use super::called::{Body, Called, KeySlice, Slice};
 use super::divergence::{fingerprint, with_plan};
 use super::plan::{Key, LoopPlan};
-use super::{Arrays, Describe, IterationSpace, LoopHead, Of};
+use super::{Arrays, Describe, IterationSpace, LoopHead, Of, Pieces, SlicePieces};
 use crate::accumulate::Accumulators;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::relax::Treatment;
 use std::rc::Rc;
 use std::time::Instant;
+
+/// A body of single pieces as one of several.
+fn of_pieces<S, A, C, F>(
+    accumulators: &C,
+    body: F,
+) -> impl for<'a, 'b> Fn(Pieces<'a, S>, &'b mut Of<'a, A::Views>) -> C::Values
+where
+    S: IterationSpace,
+    A: Arrays,
+    C: Accumulators,
+    F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+{
+    move |mut pieces, views| {
+        // Lists are for bodies that have a slice.
+        let first = pieces.next().map(|piece| body(piece, views));
+        let rest = pieces.map(|piece| body(piece, views));
+        rest.fold(first.unwrap_or_else(|| accumulators.identities()), |sum, values| {
+            accumulators.combine(sum, values)
+        })
+    }
+}
 
 impl Context<'_> {
     /// Runs a loop. Collective; usually written as `parallel_for!`.
@@ -39,8 +60,9 @@ impl Context<'_> {
         C: Accumulators,
         F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
     {
-        let none = |_: Of<'_, S::Chunks>, _: &mut Of<'_, A::Keys>| {};
+        let none = |_: SlicePieces<'_, S>, _: &mut Of<'_, A::Keys>| {};
         let slice = Slice { keys: None.or((false).then_some(&none)), basis: None };
+        let body = of_pieces::<S, A, C, F>(&accumulators, body);
         self.run_called(
             &Called { head, space, accumulators: &accumulators, describe, slice, body: &body },
             arrays,
@@ -49,7 +71,9 @@ impl Context<'_> {
 
     /// Runs a loop over served arrays, as [`Context::run_loop`] does. Collective; usually written as `parallel_for!`.
     ///
-    /// `keys` is a slice of the body: it gets iterations as the body does, and tells the
+    /// `body` gets iterations in [`Pieces`], of which each is as the one of a body without a slice.
+    ///
+    /// `keys` is a slice of the body: it gets such pieces as well ([`SlicePieces`]), and tells the
     /// [`KeyView`](crate::serve::KeyView)s of the served arrays which elements and rows the body will use. It is run before
     /// them, and again only if what subscripts are computed from has changed: the space, the arrays that the loop reads, or
     /// `basis`, which stands for everything else; `None` if that cannot be compared. What the body uses beyond that is looked
@@ -73,8 +97,8 @@ impl Context<'_> {
         S: IterationSpace,
         A: Arrays,
         C: Accumulators,
-        K: for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Of<'c, A::Keys>),
-        F: for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Of<'a, A::Views>) -> C::Values,
+        K: for<'a, 'b, 'c> Fn(SlicePieces<'a, S>, &'b mut Of<'c, A::Keys>),
+        F: for<'a, 'b> Fn(Pieces<'a, S>, &'b mut Of<'a, A::Views>) -> C::Values,
     {
         let slice = Slice { keys: Some(&keys), basis };
         self.run_called(

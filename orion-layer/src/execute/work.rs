@@ -3,7 +3,7 @@ use super::called::Body;
 use super::clocks::Clocks;
 use super::meter::Meter;
 use super::plan::LoopPlan;
-use super::{Arrays, IterationSpace, LoopArray, Of, PassTrace};
+use super::{Arrays, IterationSpace, LoopArray, Of, PassTrace, Pieces};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::Context;
 use crate::error::Result;
@@ -60,7 +60,7 @@ impl<'p, S: IterationSpace, F> Cells<'p, S, F> {
         let plan = self.plan;
         let number = cell_number(&plan.choice.grid, cell);
         self.current.set(number);
-        let chunk = S::chunk(self.placed, &plan.choice.cuts, cell, number);
+        let chunk = Pieces::one(S::chunk(self.placed, &plan.choice.cuts, cell, number));
         let values = match self.meter {
             None => (self.body)(chunk, views),
             Some(meter) => meter.cell(number, || (self.body)(chunk, views)),

@@ -15,12 +15,19 @@ use std::ops::{Index, Range};
 pub struct View<'a, T, const N: usize> {
     window: Window<N>,
     data: &'a [T],
+    /// The second part, where elements of arrays of one dimension are looked for next: on two workers that is all.
+    second: (Window<N>, &'a [T]),
     others: Vec<(Window<N>, &'a [T])>,
     bounds: PartBounds<'a>,
     /// The whole array, and this worker's copy of it, if it has made one.
     whole: Window<N>,
     gathered: &'a Gathered<T>,
     recorder: Option<Recorder<'a>>,
+}
+
+/// A part without elements.
+fn nothing<'a, T, const N: usize>() -> (Window<N>, &'a [T]) {
+    (Window::new(&[0; N], 0, &(0..0)), &[])
 }
 
 impl<'a, T: Copy, const N: usize> View<'a, T, N> {
@@ -31,9 +38,9 @@ impl<'a, T: Copy, const N: usize> View<'a, T, N> {
         mut parts: Vec<(Window<N>, &'a [T])>,
         gathered: &'a Gathered<T>,
     ) -> View<'a, T, N> {
-        let (window, data) =
-            if parts.is_empty() { (Window::new(&[0; N], 0, &(0..0)), &[][..]) } else { parts.remove(0) };
-        View { window, data, others: parts, bounds, whole, gathered, recorder: None }
+        let (window, data) = if parts.is_empty() { nothing() } else { parts.remove(0) };
+        let second = parts.first().copied().unwrap_or_else(nothing);
+        View { window, data, second, others: parts, bounds, whole, gathered, recorder: None }
     }
 
     /// A view that notes what is touched.
@@ -45,7 +52,8 @@ impl<'a, T: Copy, const N: usize> View<'a, T, N> {
         recorder: Recorder<'a>,
     ) -> View<'a, T, N> {
         let window = parts.first().map_or(Window::new(&[0; N], 0, &(0..0)), |(window, _)| window.emptied());
-        View { window, data: &[], others: parts, bounds, whole, gathered, recorder: Some(recorder) }
+        let recorder = Some(recorder);
+        View { window, data: &[], second: nothing(), others: parts, bounds, whole, gathered, recorder }
     }
 
     /// A row: the elements whose index begins with `row`, in the order of the last dimension.
@@ -161,6 +169,13 @@ impl<T: Copy, const N: usize> Index<[usize; N]> for View<'_, T, N> {
     fn index(&self, index: [usize; N]) -> &T {
         match self.window.place(index).and_then(|place| self.data.get(place)) {
             Some(element) => element,
+            None if N == 1 => {
+                let (window, data) = &self.second;
+                match window.place(index).and_then(|place| data.get(place)) {
+                    Some(element) => element,
+                    None => self.elsewhere(index),
+                }
+            }
             None => self.elsewhere(index),
         }
     }

@@ -3,7 +3,7 @@ use super::arrays::{Arguments, Array, Named, Seen};
 use super::body::{iterate, name};
 use super::case::{Case, LoopSpec, SpaceSpec, dense_id, initial, mix};
 use hectare_orion::accumulate::{Fold, Min, Sum};
-use hectare_orion::execute::{IterationSpace, LoopHead, Of, Ranges, entry_parts};
+use hectare_orion::execute::{IterationSpace, LoopHead, Of, Pieces, Ranges, SlicePieces, entry_parts};
 use hectare_orion::loop_nest::LoopNest;
 use hectare_orion::relax::Relaxation;
 use hectare_orion::schedule::Schedule;
@@ -159,6 +159,7 @@ impl Runner<'_> {
             false => context.run_loop(&head, space, arguments, accumulators, &describe, body),
             true => {
                 let slice = slice::<S>(case, spec);
+                let body = pieces::<S>(body);
                 context.run_served(&head, space, arguments, accumulators, &describe, Some(0), slice, body)
             }
         }?;
@@ -194,12 +195,26 @@ fn body<'r, S: Iterations>(
     }
 }
 
+/// That body of several pieces.
+fn pieces<'r, S: Iterations>(
+    body: impl for<'a, 'b> Fn(Of<'a, S::Chunks>, &'b mut Vec<Seen<'a>>) -> (u64, f64, f64, u64) + 'r,
+) -> impl for<'a, 'b> Fn(Pieces<'a, S>, &'b mut Vec<Seen<'a>>) -> (u64, f64, f64, u64) + 'r {
+    move |pieces, seen| {
+        pieces.fold((0u64, 0.0f64, f64::INFINITY, ONE), |sums, piece| {
+            let new = body(piece, seen);
+            (sums.0.wrapping_add(new.0), sums.1 + new.1, sums.2.min(new.2), then(sums.3, new.3))
+        })
+    }
+}
+
 /// The slice of that body.
 fn slice<'r, S: Iterations>(
     case: &'r Case,
     spec: &'r LoopSpec,
-) -> impl for<'a, 'b, 'c> Fn(Of<'a, S::Chunks>, &'b mut Vec<Named<'c>>) + 'r {
-    move |chunk, named| S::each(chunk, |index, id| name(&case.shapes, spec, index, id, named))
+) -> impl for<'a, 'b, 'c> Fn(SlicePieces<'a, S>, &'b mut Vec<Named<'c>>) + 'r {
+    move |pieces, named| {
+        pieces.for_each(|chunk| S::each(chunk, |index, id| name(&case.shapes, spec, index, id, named)))
+    }
 }
 
 /// The values that an iteration adds to accumulators that do not depend on the arrays: a float of any size, and a map.

@@ -2,9 +2,9 @@
 pub(crate) mod lines;
 #[cfg(test)]
 mod lines_tests;
+pub(crate) mod marks;
 pub(crate) mod part;
 pub(crate) mod patches;
-pub(crate) mod places;
 pub(crate) mod rows;
 #[cfg(test)]
 mod rows_tests;

@@ -1,6 +1,6 @@
 //! What a worker may touch of an array that lies in one piece: boxes of its elements, each for reading, writing or both.
 use super::lines::{Line, Lines, stays_below};
-use super::places::{Listed, RowPlaces};
+use super::marks::{Listed, RowMarks};
 use super::rows::Rows;
 use crate::protocol::tasks::Region;
 use std::cell::Cell;
@@ -218,6 +218,20 @@ impl<T, const N: usize> Patch<T, N> {
         Patch { origin: start, stride: strides(shape), read: of(read), write: of(write) }
     }
 
+    /// The rows that a batch may write, if they are side by side: a box of the array whose rows are as long as they are.
+    fn of_range(rows: &Rows<'_, T>) -> Option<Patch<T, N>> {
+        let (range, len) = (rows.range()?, rows.row_len());
+        // All elements of the range are in rows of the list.
+        let bounds = match N {
+            1 if len == 1 => Bounds::of(&Region::of([range]), 1),
+            2 => Bounds::of(&Region::of([range, 0..len]), len),
+            _ => return None,
+        };
+        let mut stride = [1; N];
+        stride[0] = len;
+        Some(Patch { origin: rows.start(), stride, read: bounds, write: bounds })
+    }
+
     fn bounds(&self, writes: bool) -> &Bounds<N> {
         if writes { &self.write } else { &self.read }
     }
@@ -288,11 +302,14 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
         patches
     }
 
-    /// Rows of an array of this shape that a batch lends: those in the lists of `rows`, which are found by `places`
-    /// ([`RowPlaces`](super::places::RowPlaces)). In one dimension, rows are elements.
-    pub fn of_rows(shape: &[usize; N], rows: Rows<'a, T>, places: &'a RowPlaces) -> Patches<'a, T, N> {
-        let mut patches = Patches::new(Vec::new());
-        patches.rest.listed = Some(Listed::new(*shape, rows, places));
+    /// Rows of an array of this shape that a batch lends: those in the lists of `rows`, which are found by `marks`
+    /// ([`RowMarks`](super::marks::RowMarks)). In one dimension, rows are elements. Neighbouring rows in ascending order are found
+    /// fastest.
+    pub fn of_rows(shape: &[usize; N], rows: Rows<'a, T>, marks: &'a RowMarks) -> Patches<'a, T, N> {
+        let side_by_side = Patch::of_range(&rows);
+        let is_found = side_by_side.is_some();
+        let mut patches = Patches::new(side_by_side.into_iter().collect());
+        patches.rest.listed = Some(Listed::new(*shape, rows, marks, is_found));
         patches
     }
 

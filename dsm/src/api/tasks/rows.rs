@@ -9,6 +9,7 @@ use fnv::FnvHasher;
 use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// One worker's part in running a [`RowPlan`] over areas that are open to tasks
@@ -243,22 +244,28 @@ impl<T> Rows<'_, T> {
         self.reads
     }
 
-    /// Where row `number` begins, and how many elements it has, if it is at this place in the list of those that may be written,
-    /// or of those that may be read besides, and may be used so.
+    /// Where a row of a list begins, and how many elements it has.
     #[inline(always)]
-    pub(super) fn find(
-        &self,
-        number: usize,
-        place: usize,
-        writes: bool,
-        in_writes: bool,
-    ) -> Option<(*mut T, usize)> {
-        let row = match (in_writes, writes) {
-            (true, _) => *self.writes.get(place)?,
-            (false, false) => *self.reads.get(place)?,
-            (false, true) => return None,
-        };
-        (row as usize == number).then(|| (self.place(row), self.len))
+    pub(super) fn row(&self, row: u32) -> (*mut T, usize) {
+        (self.place(row), self.len)
+    }
+
+    /// The rows that may be written, if they are all of a range in ascending order: the first, and the one behind the last.
+    pub(super) fn range(&self) -> Option<Range<usize>> {
+        let (first, last) = (*self.writes.first()? as usize, *self.writes.last()? as usize);
+        let is_range = last.checked_sub(first)? + 1 == self.writes.len()
+            && self.writes.iter().zip(first..).all(|(row, at)| *row as usize == at);
+        is_range.then_some(first..last + 1)
+    }
+
+    /// Where row 0 of the array begins.
+    pub(super) fn start(&self) -> *mut T {
+        self.start
+    }
+
+    /// Elements of a row.
+    pub(super) fn row_len(&self) -> usize {
+        self.len
     }
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 //!
 //! With one row of each of two arrays in an iteration, this is the rotation of Orion and DSGD, over blocks of whatever the data
 //! name; with two rows of one array, a tournament in which each pair of blocks meets once.
-use super::{Batches, Touched};
+use super::{Batches, BlockRows, Touched};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,14 +18,24 @@ pub enum Cut {
     Spread,
 }
 
-/// The block of each row: blocks of all arrays are numbered through. Rows that nobody writes have none.
-fn blocks_of(touched: &Touched, parts: usize, cut: Cut) -> Vec<u32> {
-    let mut weights = vec![0u64; touched.rows()];
-    let mut written = vec![false; touched.rows()];
+/// The block of each row, the rows that are only read, and how often each row is used: blocks of all arrays are numbered through. Rows that nobody writes have
+/// none.
+fn blocks_of(touched: &Touched, parts: usize, cut: Cut) -> (Vec<u32>, [Vec<u32>; 2]) {
+    // There are fewer accesses than that (`Touched::end_iteration`).
+    let mut weights = vec![0u32; touched.rows()];
+    let mut only_written = true;
     for key in touched.keys() {
         weights[key.number()] += 1;
-        written[key.number()] |= key.writes();
+        only_written &= key.writes();
     }
+    let mut written: Vec<bool> = weights.iter().map(|weight| only_written && *weight > 0).collect();
+    if !only_written {
+        touched.keys().iter().filter(|key| key.writes()).for_each(|key| written[key.number()] = true);
+    }
+    let is_read = |row: &u32| weights[*row as usize] > 0 && !written[*row as usize];
+    let read = (0..touched.rows() as u32).filter(is_read).collect();
+    let uses = weights;
+    let weights: Vec<u64> = uses.iter().map(|uses| u64::from(*uses)).collect();
     let mut blocks = vec![NONE; touched.rows()];
     for (array, rows) in touched.arrays().enumerate() {
         let first = (array * parts) as u32;
@@ -52,7 +62,7 @@ fn blocks_of(touched: &Touched, parts: usize, cut: Cut) -> Vec<u32> {
             }
         }
     }
-    blocks
+    (blocks, [read, uses])
 }
 
 const NONE: u32 = u32::MAX;
@@ -62,8 +72,15 @@ struct Tiles {
     /// The blocks of each, in ascending order.
     blocks: Vec<Vec<u32>>,
     /// The tile of each iteration.
-    of: Vec<u32>,
+    of: Vec<u16>,
+    /// How many iterations each has.
+    counts: Vec<u32>,
+    /// Their weight.
+    weights: Vec<u64>,
 }
+
+/// Numbers of tiles are of 16 bits.
+const _: () = assert!(MOST_TILES <= u16::MAX as usize);
 
 impl Tiles {
     fn of(touched: &Touched, blocks: &[u32], parts: usize) -> Option<Tiles> {
@@ -71,7 +88,8 @@ impl Tiles {
         // Tiles of one or two blocks are found by these; `side` stands for none.
         let mut pairs = vec![NONE; (side + 1) * (side + 1)];
         let mut others: HashMap<Vec<u32>, u32> = HashMap::new();
-        let mut tiles = Tiles { blocks: Vec::new(), of: Vec::with_capacity(touched.len()) };
+        let of = Vec::with_capacity(touched.len());
+        let mut tiles = Tiles { blocks: Vec::new(), of, counts: Vec::new(), weights: Vec::new() };
         let mut free: Vec<u32> = vec![NONE; parts];
         let mut own: Vec<u32> = Vec::new();
         for iteration in 0..touched.len() {
@@ -81,7 +99,7 @@ impl Tiles {
                     // Most often it is known.
                     let known = pairs[a as usize * (side + 1) + b as usize];
                     if known != NONE {
-                        tiles.of.push(known);
+                        tiles.add(known, touched.weight(iteration));
                         continue;
                     }
                 }
@@ -107,13 +125,22 @@ impl Tiles {
             if *known == NONE {
                 *known = tiles.blocks.len() as u32;
                 tiles.blocks.push(own.clone());
+                tiles.counts.push(0);
+                tiles.weights.push(0);
                 if tiles.blocks.len() > MOST_TILES {
                     return None;
                 }
             }
-            tiles.of.push(*known);
+            tiles.add(*known, touched.weight(iteration));
         }
         Some(tiles)
+    }
+
+    #[inline(always)]
+    fn add(&mut self, tile: u32, weight: u32) {
+        self.of.push(tile as u16);
+        self.counts[tile as usize] += 1;
+        self.weights[tile as usize] += u64::from(weight);
     }
 
     /// The colour of each tile: tiles of one colour share no block. First fit, along the diagonals of the blocks' numbers, which
@@ -142,13 +169,13 @@ impl Tiles {
 
 /// Batches of tiles of one colour each, of blocks of which every array has `parts`; `None` if there are too many tiles.
 pub fn blocks(touched: &Touched, parts: usize, cut: Cut) -> Option<Batches> {
-    let tiles = Tiles::of(touched, &blocks_of(touched, parts, cut), parts)?;
+    let (block_of, [read, uses]) = blocks_of(touched, parts, cut);
+    let mut tiles = Tiles::of(touched, &block_of, parts)?;
     let colours = tiles.colours(parts);
     let mut order: Vec<usize> = (0..tiles.blocks.len()).collect();
     let home = |tile: usize| tiles.blocks[tile].first().map_or(0, |block| block % parts as u32);
     order.sort_by_key(|tile| (colours[*tile], home(*tile), *tile));
-    let mut place = vec![0u32; tiles.blocks.len()];
-    tiles.of.iter().for_each(|tile| place[*tile as usize] += 1);
+    let mut place = tiles.counts.clone();
     let mut made = Batches::empty();
     let mut end = 0;
     for (at, tile) in order.iter().enumerate() {
@@ -162,9 +189,16 @@ pub fn blocks(touched: &Touched, parts: usize, cut: Cut) -> Option<Batches> {
     }
     made.iterations = vec![0; touched.len()];
     for (iteration, tile) in tiles.of.iter().enumerate() {
-        let at = &mut place[*tile as usize];
+        let at = &mut place[usize::from(*tile)];
         made.iterations[*at as usize] = iteration as u32;
         *at += 1;
     }
+    let mut rows = vec![Vec::new(); touched.arrays().count() * parts];
+    for (row, block) in (0u32..).zip(&block_of).filter(|(_, block)| **block != NONE) {
+        rows[*block as usize].push(row);
+    }
+    let of_group = order.iter().map(|tile| std::mem::take(&mut tiles.blocks[*tile])).collect();
+    let weights = order.iter().map(|tile| tiles.weights[*tile]).collect();
+    made.blocks = Some(BlockRows { rows, read, uses, of_group, weights });
     Some(made)
 }

@@ -22,9 +22,12 @@ const NOBODY: u32 = u32::MAX;
 /// Deals the groups of each batch, the heaviest first, to whoever used most of their rows last, unless it has its share already: then
 /// to whoever has least. Groups with homes go there, if that is about as even.
 pub fn deal(touched: &Touched, batches: &Batches, workers: usize) -> Dealt {
-    let weights: Vec<u64> = (0..batches.group_count())
-        .map(|group| batches.of_group(group).iter().map(|at| u64::from(touched.weight(*at as usize))).sum())
-        .collect();
+    let weight =
+        |group| batches.of_group(group).iter().map(|at| u64::from(touched.weight(*at as usize))).sum();
+    let weights: Vec<u64> = match &batches.blocks {
+        Some(blocks) => blocks.weights.clone(),
+        None => (0..batches.group_count()).map(weight).collect(),
+    };
     let homes = batches.homes.iter().max().map_or(0, |most| *most as usize + 1);
     let mut dealt = Dealt { workers: vec![0; weights.len()], longest: 0 };
     let mut last = vec![NOBODY; if homes == 0 { touched.rows() } else { 0 }];

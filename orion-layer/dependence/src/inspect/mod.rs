@@ -40,12 +40,29 @@ pub struct Batches {
     /// Groups with the same number here are best run by the same worker, and this many numbers there are; none if it does not
     /// matter.
     pub homes: Vec<u32>,
+    /// If groups are tiles of blocks of rows: which.
+    pub blocks: Option<BlockRows>,
+}
+
+/// What groups touch that are tiles of blocks of rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockRows {
+    /// The rows of each block, in ascending order. Of those of one batch, no two groups have a block in common.
+    pub rows: Vec<Vec<u32>>,
+    /// Rows that iterations read, and none writes: of no block.
+    pub read: Vec<u32>,
+    /// How often iterations use each row.
+    pub uses: Vec<u32>,
+    /// The blocks of each group, in ascending order.
+    pub of_group: Vec<Vec<u32>>,
+    /// The weight of each group.
+    pub weights: Vec<u64>,
 }
 
 impl Batches {
     /// Without iterations.
     fn empty() -> Batches {
-        Batches { iterations: Vec::new(), groups: vec![0], batches: vec![0], homes: Vec::new() }
+        Batches { iterations: Vec::new(), groups: vec![0], batches: vec![0], homes: Vec::new(), blocks: None }
     }
 
     /// How many batches.

@@ -365,6 +365,16 @@ fn can_lie_in_place(nest: &LoopNest, crew: Crew<'_>) -> bool {
     crew.in_place.is_some() && !InPlace::arrays_of(nest).is_empty()
 }
 
+/// Why a candidate is refused, for so many workers: it may have been tried for more than there are.
+fn refusal(why: &ScheduleError, workers: usize) -> String {
+    match why {
+        ScheduleError::Conflict { workers: two, conflict, .. } if two.iter().any(|one| *one >= workers) => {
+            format!("two workers would run conflicting iterations at once: {conflict}")
+        }
+        why => why.to_string(),
+    }
+}
+
 /// The team for which a loop with accumulators gets its schedule, if fewer run it. Floats are combined cell by cell,
 /// and schedules differ in their cells: the same one for all numbers of workers makes the same sums. This many
 /// rather than two, for what is balanced and pays among many does so among few, but for the smallest loops.
@@ -457,7 +467,7 @@ pub fn choose(
         .map(|(number, (one, result))| Candidate {
             name: one.name.clone(),
             verdict: match result {
-                Err(why) => Verdict::Refused(why.to_string()),
+                Err(why) => Verdict::Refused(refusal(&why, workers)),
                 Ok(cost) if number == best => Verdict::Chosen(cost),
                 Ok(cost) if hosts.is_some() && !same_bits && cost.here() < taken => {
                     Verdict::DifferentBits(cost)

@@ -23,6 +23,11 @@ impl Loop<'_> {
         let run = nest.iterate(root, &body, |chunk| {
             self.lines.as_ref().map(|lines| lines.innermost(self.input, nest, chunk, &body))
         });
+        // With a slice it gets several pieces.
+        let run = match self.slice {
+            Some(_) => quote!(for __chunk in __chunk { #run }),
+            None => run,
+        };
         let sums = self.sums();
         if sums.is_empty() {
             // A `return` that a macro hides does not compile.
@@ -48,7 +53,7 @@ impl Loop<'_> {
                 #[allow(unused_variables)]
                 let (#(#names,)*) = __keys;
                 #[allow(unused, unreachable_code, clippy::all)]
-                { #iterate }
+                for __chunk in __chunk { #iterate }
             },
         })
     }

@@ -14,7 +14,7 @@ use crate::replica::Replica;
 use crate::site::Site;
 use crate::view::copy_box;
 use crate::view::{Gathered, PartBounds, Recorder, View, ViewMut, Window};
-use hectare_dsm::tasks::{Patches, RowBatch, RowPlaces, RunningTask};
+use hectare_dsm::tasks::{Patches, RowBatch, RowMarks, RunningTask};
 use hectare_dsm::{Area, Element, Owned, Worker};
 use std::ops::Range;
 
@@ -256,10 +256,10 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// The rows of an array that lies in place which a batch lends, as array number `array` of the batch.
     pub(crate) fn view_rows<'a>(
         &'a self,
-        (batch, array, places): (&'a RowBatch<'a>, usize, &'a RowPlaces),
+        (batch, array, marks): (&'a RowBatch<'a>, usize, &'a RowMarks),
     ) -> Result<ViewMut<'a, T, N>> {
         let rows = batch.rows(self.area_in_place()?, array)?;
-        Ok(ViewMut::new(self.bounds(), Patches::of_rows(&self.shape, rows, places)))
+        Ok(ViewMut::new(self.bounds(), Patches::of_rows(&self.shape, rows, marks)))
     }
 
     /// A view of what a task may touch of an array in place, which is number `array` of the task.

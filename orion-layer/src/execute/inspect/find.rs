@@ -4,17 +4,18 @@ use super::super::called::{KeySlice, Slice};
 use super::super::inspection::{Batched, Found, Inspected};
 use super::super::plan::LoopPlan;
 use super::super::prefetch_plan::with_versions;
-use super::estimate::{moved, moved_ns, pace, row_bytes, why_serial};
-use super::lists::{lists, row_lists};
+use super::estimate::{moved, moved_ns, pace, pays, row_bytes, why_serial};
+use super::lists::{block_lists, fill_ranges, lists, row_lists};
 use super::{Called, Context};
-use crate::contract::{Arrays, IterationSpace, KeyNotes, Noted};
+use crate::contract::{Arrays, Each, IterationSpace, KeyNotes, Noted, SlicePieces};
 use crate::error::{Error, Result};
 use crate::panics::unwound;
+use crate::text::time;
 use hectare_dependence::inspect::{Touched, choose, deal, once, verify};
 use hectare_dependence::loop_nest::Order;
 use hectare_dependence::schedule::iterations;
-use hectare_dsm::tasks::{RowPlaces, RowPlan};
-use std::cell::{Cell, RefCell};
+use hectare_dsm::tasks::{RowMarks, RowPlan};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,9 +26,6 @@ const TEAM: usize = 2;
 
 /// Of so many uses of rows in components of random batches, one is by another of two workers than before.
 const FOURTH: usize = 4;
-
-/// What is left of the serial loop's time has to be less than so much of it.
-const PAYS: f64 = 0.9;
 
 /// Why a loop is not inspected after all.
 type Why = String;
@@ -127,24 +125,26 @@ impl Context<'_> {
             Err(many) => return Ok(Err(many.to_string())),
         };
         unwound::forget();
-        let at = Cell::new(0);
+        let (begun, failed) = (Cell::new(0), Cell::new(None));
         let mut views = arrays.keys(self.fabric.worker, KeyNotes::of(&noted))?;
         let cuts = &plan.choice.cuts;
-        let run = catch_unwind(AssertUnwindSafe(|| {
-            (0..count).try_for_each(|iteration| {
-                at.set(iteration);
-                keys(S::piece(placed, cuts, iteration..iteration + 1), &mut views);
-                noted.end_iteration()
-            })
-        }));
+        let each = Each { placed, cuts, count, begun: &begun, noted: &noted, failed: &failed };
+        let run = catch_unwind(AssertUnwindSafe(|| keys(SlicePieces::of_each(each), &mut views)));
         drop(views);
-        Ok(match run {
-            Ok(Ok(())) => Ok(noted.into_touched()),
-            Ok(Err(many)) => Err(many.to_string()),
+        Ok(match (run, failed.get()) {
+            (Ok(()), None) => {
+                let touched = noted.into_touched();
+                match touched.len() == count {
+                    true => Ok(touched),
+                    // A slice by hand.
+                    false => Err(format!("its slice has left out iterations: {} of {count}", touched.len())),
+                }
+            }
+            (Ok(()), Some(many)) => Err(many.to_string()),
             // The body fails there, too, and says so; or it does not come to it.
-            Err(payload) => Err(format!(
+            (Err(payload), _) => Err(format!(
                 "in iteration {} of {count}, its subscripts could not be computed: {}",
-                at.get(),
+                begun.get().saturating_sub(1),
                 explain(nest, self.rank(), payload)
             )),
         })
@@ -188,20 +188,26 @@ impl Context<'_> {
         }
         said.chosen(kind, &batches);
         let dealt = deal(&touched, &batches, workers);
-        let mut made = lists(&batches, &dealt, workers, self.rank() as usize, plan.accumulates);
-        let of_rows = row_lists(&touched, &made.all, workers, batches.len());
-        said.moved = moved(&touched, &of_rows, batches.len());
+        let how = (plan.accumulates, batches.blocks.is_some());
+        let mut made = lists(&batches, &dealt, workers, self.rank() as usize, how);
+        let mut of_rows = match &batches.blocks {
+            Some(blocks) => block_lists(&touched, &batches, blocks, &dealt, workers),
+            None => row_lists(&touched, &made.all, workers, batches.len()),
+        };
+        let uses = batches.blocks.as_ref().map(|blocks| &blocks.uses[..]);
+        said.moved = moved(&touched, &of_rows, batches.len(), uses);
+        fill_ranges(&mut of_rows, batches.len());
         // Whether one worker runs it must not depend on how many there are, if sums would.
         let (moves, sharers) =
             if fixed { (touched.accesses() / FOURTH, TEAM) } else { (said.moved, workers) };
         let own_ns = said.tried.first().map_or(0.0, |best| best.nanoseconds);
         let moved_ns = moved_ns(moves, sharers, row_bytes);
-        if own_ns + moved_ns > PAYS * said.serial_ns {
+        if !pays(own_ns + moved_ns, said.serial_ns) {
             let why = format!(
-                "{kind} would take {:.3} ms of {:.3} ms on {sharers} workers, and {:.3} ms more for {moves} rows that change hands",
-                own_ns / 1e6,
-                said.serial_ns / 1e6,
-                moved_ns / 1e6,
+                "{kind} would take {} on {sharers} workers, and {} more for {moves} rows that change hands; one worker takes {}",
+                time(own_ns),
+                time(moved_ns),
+                time(said.serial_ns),
             );
             said.kind = None;
             return serial(why, said);
@@ -211,11 +217,11 @@ impl Context<'_> {
             Ok(rows) => Arc::new(rows),
             Err(error) => return invalid(error.to_string()),
         };
-        let places = RefCell::new(touched.arrays().map(|rows| RowPlaces::new(rows.len())).collect());
+        let marks = touched.arrays().map(|rows| RowMarks::new(rows.len())).collect();
         let (starts, iterations) = made.all.swap_remove(self.rank() as usize);
         let group_count = batches.group_count();
         let groups = made.groups;
-        let batched = Batched { rows, iterations, starts, groups, group_count, places };
+        let batched = Batched { rows, iterations, starts, groups, group_count, marks };
         Ok((Found::Batched(batched), said))
     }
 }

@@ -6,7 +6,7 @@ use super::super::plan::LoopPlan;
 use super::{Called, Context};
 use crate::accumulate::{Accumulators, Tree};
 use crate::context::Outcome;
-use crate::contract::{Arrays, IterationSpace, Layout, LoopArray, Of, PassTrace};
+use crate::contract::{Arrays, IterationSpace, Layout, LoopArray, PassTrace, Pieces};
 use crate::error::{Error, Result};
 use crate::panics::unwound::end_iterations;
 use crate::relax::LoopReport;
@@ -126,7 +126,7 @@ impl Context<'_> {
             all.filter(|(_, array)| array.is_written()).map(|(number, _)| number).collect();
         let areas: Vec<_> = written(arrays).iter().filter_map(|array| array.in_place()).collect();
         let (cell, parts) = (Cell::new(0), vec![0..0; plan.nest.arrays.len()]);
-        let (mut places, cuts) = (batched.places.borrow_mut(), &plan.choice.cuts);
+        let (marks, cuts) = (&batched.marks, &plan.choice.cuts);
         let mut groups = batched.groups.iter();
         // If it ends before all batches are run, those who wait for them learn that they will not be.
         let mut run = RowRun::begin(self.fabric.worker, batched.rows.clone(), 1, &areas)?;
@@ -134,8 +134,7 @@ impl Context<'_> {
         while let Some(batch) = run.next(self.fabric.worker)? {
             let begun = Instant::now();
             spent.wait += begun - since;
-            places.iter_mut().enumerate().for_each(|(array, places)| places.set(&batch, array));
-            let trace = PassTrace::of_rows(&cell, &batch, &numbers, &places);
+            let trace = PassTrace::of_rows(&cell, &batch, &numbers, marks);
             let mut views = arrays.views(batch.worker(), &parts, trace)?;
             let range = batched.of(batch.number());
             if plan.accumulates {
@@ -144,18 +143,12 @@ impl Context<'_> {
                     && let Some(&(group, end)) = groups.next()
                 {
                     cell.set(group);
-                    let values = run_list::<S, A, C, F>(
-                        called,
-                        placed,
-                        cuts,
-                        &batched.iterations[start..end],
-                        &mut views,
-                    );
-                    tree.add(group, values);
+                    let list = Pieces::of_list(placed, cuts, &batched.iterations[start..end]);
+                    tree.add(group, (called.body)(list, &mut views));
                     start = end;
                 }
             } else {
-                run_list::<S, A, C, F>(called, placed, cuts, &batched.iterations[range], &mut views);
+                (called.body)(Pieces::of_list(placed, cuts, &batched.iterations[range]), &mut views);
             }
             end_iterations();
             drop(views);
@@ -164,36 +157,6 @@ impl Context<'_> {
         }
         Ok(spent)
     }
-}
-
-/// Runs iterations in the order of a list; neighbours in one call.
-#[inline]
-fn run_list<'a, S, A, C, F>(
-    called: &Called<'_, S, C, impl Sized, F>,
-    placed: &'a S::Placed,
-    cuts: &[Vec<i64>],
-    list: &[u32],
-    views: &mut Of<'a, A::Views>,
-) -> C::Values
-where
-    S: IterationSpace,
-    A: Arrays,
-    C: Accumulators,
-    F: Body<S, A, C>,
-{
-    let mut sum = called.accumulators.identities();
-    let mut at = 0;
-    while at < list.len() {
-        let first = list[at] as usize;
-        let mut end = at + 1;
-        while end < list.len() && list[end] as usize == first + (end - at) && end - at < S::LONGEST_PIECE {
-            end += 1;
-        }
-        let values = (called.body)(S::piece(placed, cuts, first..first + (end - at)), views);
-        sum = called.accumulators.combine(sum, values);
-        at = end;
-    }
-    sum
 }
 
 /// An access that the slice did not name is the fault of subscripts that change.
