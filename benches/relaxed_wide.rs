@@ -67,7 +67,7 @@ fn parallel_times(o: &Options, workers: usize, consistency: Consistency) -> Time
 }
 
 /// Seconds of passes of so many serial loops at once.
-fn serial_times(o: &Options, rows: &Rows, features: usize, loops: usize) -> Times {
+fn serial_times(o: &Options, rows: &Rows, (features, intercept): (usize, usize), loops: usize) -> Times {
     let parts: Vec<Rows> = (0..loops).map(|part| rows.part(part, loops)).collect();
     let rule = step::rule(o, step::squares(&rows.features));
     let gate = Barrier::new(loops);
@@ -78,7 +78,7 @@ fn serial_times(o: &Options, rows: &Rows, features: usize, loops: usize) -> Time
             Rule::AdaRevision => vec![Apply::<f32>::initial(&rule); features + 1],
         };
         for number in 0..WARM + PASSES {
-            let step = Step::of(o, number, features, &[]);
+            let step = Step::of(o, number, intercept, &[]);
             gate.wait();
             let since = Instant::now();
             std::hint::black_box(match o.rule {
@@ -105,7 +105,8 @@ fn main() {
     let data::Examples { train, features, .. } =
         data::load(&options(&report, "sgd", false), None).expect("the examples");
     let rows = train.shuffled();
-    let numbered = rows.numbered(&Numbering::by(&rows.counts(features)));
+    let numbering = Numbering::by(&rows.counts(features));
+    let numbered = rows.numbered(&numbering);
     let millions = |seconds: f64, workers: usize| rows.features.len() as f64 / seconds / 1e6 / workers as f64;
     let ways = [
         (false, Consistency::Bounded(1), "relaxed"),
@@ -125,8 +126,8 @@ fn main() {
             let [mut serial, mut sorted, mut times] = [(); 3].map(|()| Times::default());
             // In turns, so that what else the machine does meets both.
             for _ in 0..ROUNDS {
-                serial.extend(serial_times(&o, &rows, features, workers));
-                sorted.extend(serial_times(&o, &numbered, features, workers));
+                serial.extend(serial_times(&o, &rows, (features, features), workers));
+                sorted.extend(serial_times(&o, &numbered, (features, numbering.intercept()), workers));
                 times.extend(parallel_times(&o, workers, consistency));
             }
             let loops = if workers == 1 { "loop" } else { "loops" };

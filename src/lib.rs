@@ -39,6 +39,8 @@ mod book {
     mod check {}
     #[doc = include_str!("../docs/src/howto/checkpoints.md")]
     mod checkpoints {}
+    #[doc = include_str!("../docs/src/howto/consistency.md")]
+    mod consistency {}
     #[doc = include_str!("../docs/src/howto/data.md")]
     mod data {}
     #[doc = include_str!("../docs/src/howto/maps.md")]

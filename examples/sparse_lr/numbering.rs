@@ -64,9 +64,11 @@ impl Numbering {
 
     /// How often workers merge, and what only at the end of a pass.
     pub(crate) fn clocks(&self, o: &Options, workers: usize) -> (Every, Tail) {
-        match self.places {
-            None => (o.run.every(CLOCKS * workers), Tail::NONE),
-            Some(_) => (o.run.every(HEAD_CLOCKS), Tail::new(self.head, u64::MAX)),
+        match (&self.places, o.run.every(HEAD_CLOCKS)) {
+            (None, _) => (o.run.every(CLOCKS * workers), Tail::NONE),
+            // It is measured of all weights.
+            (Some(_), every @ Every::Staleness(_)) => (every, Tail::NONE),
+            (Some(_), every) => (every, Tail::new(self.head, u64::MAX)),
         }
     }
 

@@ -70,6 +70,17 @@ fn wide_examples_are_learned_as_well_as_by_the_twin() {
     }
 }
 
+#[test]
+fn wide_examples_are_merged_as_often_as_the_user_says() {
+    let file = wide("every", 0..2000);
+    for every in ["per-pass:3", "iterations:300", "seconds:0.001", "staleness:500"] {
+        let o = options(&["--data", file.path(), "--every", every]);
+        let all = hectare::run(2, |w| train(w, &o, Consistency::Bounded(1)));
+        let loss = *losses(&all.unwrap_or_else(|error| panic!("{every}: {error}"))[0]).last().unwrap();
+        assert!(loss < 0.6, "{every}: {loss}");
+    }
+}
+
 /// Weights are saved, and loaded, by the numbers that features have in the files.
 #[test]
 fn a_model_of_wide_examples_predicts_what_was_learned() {

@@ -1,6 +1,6 @@
 //! A program with a loop of each kind, which knows nothing of hosts.
 use hectare_orion::collections;
-use hectare_orion::relax::{AdaRevision, Consistency, Every, Sum};
+use hectare_orion::relax::{AdaRevision, Consistency, Every, Sum, Tail};
 use hectare_orion::{Context, Result, axpy, dot, parallel_for};
 use std::path::Path;
 
@@ -103,7 +103,8 @@ fn relaxed(w: &mut Context<'_>, consistency: Consistency) -> Result<Vec<f32>> {
     let mut of_rows = w.zeros::<f32, 2>([30, 3])?.named("of rows");
     let mut all = Vec::new();
     for pass in 0..3 {
-        parallel_for!(w, unordered, relax [sums, of_rows], consistency = consistency, every = Every::PerPass(4);
+        parallel_for!(w, unordered, relax [sums, of_rows], consistency = consistency, every = Every::PerPass(4),
+            tail = if pass == 1 { Tail::new(7, 3) } else { Tail::NONE };
         for i in 0..600 {
             sums.add(i * 7 % 200, (i + pass) as f32);
             of_rows.add([i % 30, i % 3], 1.0);
@@ -114,8 +115,8 @@ fn relaxed(w: &mut Context<'_>, consistency: Consistency) -> Result<Vec<f32>> {
     // Read and changed, so that the order of the clocks counts.
     let mut weights = w.fill::<f32, 1>([64], 0.5)?.named("weights");
     if consistency == Consistency::Bsp {
-        for _ in 0..2 {
-            parallel_for!(w, unordered, relax weights, consistency = consistency, every = Every::PerPass(8);
+        for tail in [Tail::NONE, Tail::new(0, 3)] {
+            parallel_for!(w, unordered, relax weights, consistency = consistency, every = Every::PerPass(8), tail = tail;
             for i in 0..800 {
                 let (a, b) = (weights.get(i % 64), weights.get(i * 5 % 61));
                 weights.add(i * 11 % 64, 0.01 * (a - 0.3 * b));
@@ -133,13 +134,13 @@ fn buffered(w: &mut Context<'_>) -> Result<Vec<f32>> {
     let weights = w.fill::<f32, 1>([70], 0.1)?.named("weights");
     let mut weights = w.buffered(weights, AdaRevision::new(0.1))?;
     for consistency in [Consistency::Bsp, Consistency::Bounded(1), Consistency::Async] {
-        parallel_for!(w, unordered, buffer counts, consistency = consistency, every = Every::PerPass(9);
+        parallel_for!(w, unordered, buffer counts, consistency = consistency, every = Every::PerPass(9), tail = Tail::new(20, 4);
         for i in 0..500 {
             counts.add(i % 90, 1.0);
         })?;
     }
-    for _ in 0..2 {
-        parallel_for!(w, unordered, buffer weights, consistency = Consistency::Bsp, every = Every::PerPass(5);
+    for tail in [Tail::NONE, Tail::new(11, 2)] {
+        parallel_for!(w, unordered, buffer weights, consistency = Consistency::Bsp, every = Every::PerPass(5), tail = tail;
         for i in 0..400 {
             weights.add(i * 3 % 70, weights.get(i % 70) - 0.01 * (i % 9) as f32);
         })?;

@@ -93,7 +93,7 @@ impl std::str::FromStr for Consistency {
     }
 }
 
-/// How often a worker ticks: publishes its changes, and applies those of others. This bounds the delay of a contribution.
+/// How often a worker ticks: publishes its changes, and applies those of others. This bounds the delay of a contribution (of one to a [`Tail`], the clocks that merge it do).
 /// Workers also tick at the end of every tile, and so whenever a part of another array is handed over, and at the end of
 /// the pass.
 ///

@@ -4,6 +4,9 @@ use std::ops::Range;
 /// The elements of a loop's relaxed and buffered arrays that are merged at fewer clocks than the others: those of rows (in one
 /// dimension, elements) from a number on, at one clock of so many, and at the last of a pass.
 ///
+/// In between, a worker sees its own changes of a relaxed array, and of a buffered one what it was when it was merged last. A clock may merge
+/// a few more elements of a relaxed array, up to a multiple of 64. Reports of staleness are about the others.
+///
 /// For long arrays of which few elements are changed all the time and most seldom, as the weights of words or features, whose
 /// frequencies follow Zipf's law: with the frequent ones first, these can be merged at many clocks, which keeps steps from overshooting, at
 /// the cost of a short array, and all others once or twice in a pass. (Bösen sends what changed most first, for the same reason: Wei et al.,

@@ -16,7 +16,7 @@ const PART: usize = 2;
 #[derive(Debug, Default)]
 pub(super) struct News {
     lists: Vec<List>,
-    /// How many elements they name.
+    /// How many elements they name that were not read.
     named: usize,
     /// Of each worker, up to which clock lists were not kept. All is read until all have applied these.
     forgotten: Vec<u64>,
@@ -83,7 +83,7 @@ impl News {
             self.spare.push(elements);
             return;
         }
-        self.named += elements.len();
+        self.named += unread.iter().map(|part| part.places.len()).sum::<usize>();
         self.lists.push(List { rank, clock, elements, unread });
         if self.named > len / PART {
             for list in &self.lists {
@@ -112,11 +112,13 @@ impl News {
                 if is_new && !all {
                     read(Some(&elements[places.clone()]));
                 }
+                if is_new {
+                    self.named -= places.len();
+                }
                 !is_new
             });
         }
         for list in self.lists.extract_if(.., |list| list.unread.is_empty()) {
-            self.named -= list.elements.len();
             self.spare.push(list.elements);
         }
     }

@@ -148,14 +148,14 @@ impl<T: Additive> Replica<T> {
         }
         self.head = head.div_ceil(BLOCK);
         // What was written in the pass before is in its slots.
-        let used = std::mem::replace(&mut self.slots, slots(params));
+        let (used, slots) = (self.slots, slots(params));
         let len = self.values.len();
         let shared = self.shared.as_mut().ok_or_else(unprepared)?;
         let (mut sums, mut stamps) = (shared.sums.write(worker)?, shared.stamps.write(worker)?);
         let mut stamped = vec![0; len.div_ceil(BLOCK) + 1];
         stamps.load(0, &mut stamped)?;
         if params.me == 0 {
-            (0..self.slots).try_for_each(|slot| sums.store(slot * len, &self.values))?;
+            (0..slots).try_for_each(|slot| sums.store(slot * len, &self.values))?;
         }
         for slot in 0..used {
             if params.me == 0 {
@@ -167,7 +167,10 @@ impl<T: Additive> Replica<T> {
             }
         }
         stamped.fill(0);
-        stamps.store(0, &stamped)
+        stamps.store(0, &stamped)?;
+        // Not before the old ones are cleared.
+        self.slots = slots;
+        Ok(())
     }
 
     /// Publishes what this worker has changed by the end of clock `clock`, from 0, of the whole or of the head.
