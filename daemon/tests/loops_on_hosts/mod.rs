@@ -95,7 +95,7 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
             let ratings = w.entries([40, 30], 900, |k| ([k * 7 % 40, k * 11 % 30], k))?.named("ratings");
             let mut users = w.zeros::<f32, 2>([40, 4])?.named("users");
             let mut films = w.zeros::<f32, 2>([30, 4])?.named("films");
-            for _ in 0..2 {
+            for _ in 0..3 {
                 parallel_for!(w, unordered, read ratings, write [users, films];
                 for ((user, film), k) in ratings {
                     users.row_mut(user)[0] += *k as f32;

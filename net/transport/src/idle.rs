@@ -10,7 +10,7 @@ const LOOKS: Duration = Duration::from_micros(200);
 const LONG_YIELD: Duration = Duration::from_micros(500);
 /// .. and gives way no more for such a time at first, twice as long each time that it finds the same, up to the longest: who sleeps has the
 /// processor sooner when there is work. Others may have computed for a moment only.
-const CROWDED: Duration = Duration::from_millis(2);
+const CROWDED: Duration = Duration::from_millis(16);
 const CROWDED_MOST: Duration = Duration::from_millis(128);
 
 /// Looks again for a while, then sleeps: a reply that comes within microseconds costs no wake-up, and a thread without work

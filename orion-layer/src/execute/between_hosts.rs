@@ -37,7 +37,7 @@ pub struct LinkBytes {
     pub to: usize,
     /// Bytes, by the plan.
     pub predicted: f64,
-    /// Bytes of datagrams, as this host's agent counted them: the mean of some passes. `None` before the second pass, on workers
+    /// Bytes of datagrams, as this host's agent counted them: the mean of some passes. `None` before the third pass, on workers
     /// that are not the first of their host, and for links between other hosts.
     pub measured: Option<f64>,
 }

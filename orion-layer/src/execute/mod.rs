@@ -1,4 +1,5 @@
 //! Running loops: planning once, then passes that take, work, give.
+mod ahead;
 mod align;
 mod between_hosts;
 mod body;

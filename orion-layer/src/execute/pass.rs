@@ -47,13 +47,13 @@ impl Context<'_> {
             }
         }
         let mut spent = LoopReport::default();
-        self.begin(head, plan, arrays)?;
+        let ahead = self.begin(head, plan, arrays)?;
         let since = Instant::now();
         let clocks = self.begin_clocks::<S, A, K>(head, &placed, plan, arrays, slice, &mut spent)?;
         self.open_in_place(plan, arrays)?;
         let mut tree = Tree::new(accumulators, plan.cells);
         let me = self.rank();
-        let mut progress = Progress { begun: 0, clocks, spent };
+        let mut progress = Progress { begun: 0, ahead, clocks, spent };
         let meter = self.meter(plan);
         let worked = guarded(&plan.nest, me, || {
             let cells = Cells::<S, F>::new(&placed, plan, called.body).metered(meter.as_ref());
@@ -64,7 +64,7 @@ impl Context<'_> {
                 }
             }
         });
-        let Progress { begun, clocks, mut spent } = progress;
+        let Progress { begun, clocks, mut spent, .. } = progress;
         let waited = Instant::now();
         let in_place = plan.tasks.is_some();
         if worked.is_ok() && (clocks.is_some() || in_place) {
@@ -149,13 +149,13 @@ impl Context<'_> {
         Ok((all.root(), Duration::from_nanos(longest)))
     }
 
-    /// Brings every written array to the worker that needs it first.
+    /// Brings every written array to the worker that needs it first; by array, whether parts of it go ahead in this pass.
     pub(super) fn begin<A: Arrays>(
         &mut self,
         head: &LoopHead<'_>,
         plan: &LoopPlan,
         arrays: &mut A,
-    ) -> Result<()> {
+    ) -> Result<Vec<bool>> {
         for (number, array) in arrays.each().iter_mut().enumerate() {
             if let Some(layout) = plan.layout(number).or_else(|| {
                 let by_rule = array.treatment().contributes();
@@ -165,8 +165,9 @@ impl Context<'_> {
             }
         }
         let mut each = arrays.each();
+        let mut ahead = vec![false; each.len()];
         if !each.iter().any(|array| array.is_written()) {
-            return Ok(());
+            return Ok(ahead);
         }
         if self.fabric.spans_hosts() {
             // By which those who wait for parts learn of failures.
@@ -183,11 +184,11 @@ impl Context<'_> {
         each.iter_mut().try_for_each(|array| array.finish_recall(self.fabric.worker))?;
         for (number, array) in each.iter_mut().enumerate().filter(|(_, array)| array.is_written()) {
             match plan.free {
-                None => self.hand_out(plan, number, *array)?,
+                None => ahead[number] = self.hand_out(plan, number, *array)?,
                 Some(_) => self.lay_out(*array)?,
             }
         }
-        Ok(())
+        Ok(ahead)
     }
 
     /// Opens what is relaxed to all, and sets the clocks.
@@ -223,8 +224,8 @@ impl Context<'_> {
         self.agree_on(head.site, entered)
     }
 
-    /// Gives what this worker owns at rest to whoever needs it first.
-    fn hand_out(&mut self, plan: &LoopPlan, number: usize, array: &mut dyn LoopArray) -> Result<()> {
+    /// Gives what this worker owns at rest to whoever needs it first; whether parts go ahead in this pass.
+    fn hand_out(&mut self, plan: &LoopPlan, number: usize, array: &mut dyn LoopArray) -> Result<bool> {
         let me = self.rank();
         let owners = array.layout().owners.clone();
         for (part, owner) in owners.iter().enumerate() {
@@ -233,10 +234,13 @@ impl Context<'_> {
                 array.give(self.fabric.worker, part, first)?;
             }
         }
-        let last: Vec<Rank> =
-            owners.iter().enumerate().map(|(part, owner)| plan.last(number, part, *owner)).collect();
-        array.set_owners(&last);
-        Ok(())
+        let goes_ahead = plan.goes_ahead(number, &owners);
+        let at_end = |(part, owner): (usize, &Rank)| match goes_ahead {
+            true => plan.rests(number, part, *owner),
+            false => plan.last(number, part, *owner),
+        };
+        array.set_owners(&owners.iter().enumerate().map(at_end).collect::<Vec<_>>());
+        Ok(goes_ahead)
     }
 
     /// After an error: whoever waits for a part of this worker's learns that it will not come. That goes also for

@@ -19,7 +19,7 @@ use hectare_dependence::cuts::BlockWeights;
 use hectare_dependence::hosts::Hosts;
 use hectare_dependence::in_place::CheckTasks;
 use hectare_dependence::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space};
-use hectare_dependence::placement::TilePlan;
+use hectare_dependence::placement::{Ahead, TilePlan};
 use hectare_dependence::schedule::{
     Choice, ScheduleError, Team, Tile, VISITS, cell_number, choose, for_each_cell, scrambled,
 };
@@ -165,6 +165,8 @@ pub struct LoopPlan {
     scrambled: Vec<Vec<usize>>,
     /// Who runs each tile, by worker.
     pub(crate) tiles: Vec<Vec<TilePlan>>,
+    /// If workers are on several hosts: what can go ahead in a pass.
+    pub(super) ahead: Vec<Ahead>,
     /// If tiles are taken as they come free.
     pub(super) free: Option<FreeTiles>,
     /// If arrays lie in place: what tiles touch, and which come before which.
@@ -204,6 +206,9 @@ impl LoopPlan {
         plan.accumulates = accumulates;
         plan.has_own_schedule = head.schedule.is_some();
         plan.inspection = plan.inspection(called, context).map(RefCell::new);
+        if let Some(hosts) = &hosts {
+            plan.ahead = plan.choice.placement.ahead(&plan.nest, hosts);
+        }
         plan.between_hosts = hosts.map(|hosts| BetweenHosts::of(&plan.nest, &plan.choice.placement, &hosts));
         plan.timing.get_mut().planning = since.elapsed();
         plan.digest = digest(&plan);
@@ -262,6 +267,7 @@ impl LoopPlan {
             tasks: None,
             inspection: None,
             between_hosts: None,
+            ahead: Vec::new(),
             link_meter: RefCell::default(),
             computes: RefCell::default(),
             meter: RefCell::default(),

@@ -180,8 +180,8 @@ impl Context<'_> {
             Err(error) => return Err(self.fail(head.site, error)),
         };
         let passes = plan.timing.borrow().passes;
-        // Of the passes after the first, some; fewer and fewer.
-        let is_metered = plan.between_hosts.is_some() && passes > 0 && (passes + 1).is_power_of_two();
+        // Of the passes after the second, in which more goes ahead than came so: some, fewer and fewer.
+        let is_metered = plan.between_hosts.is_some() && passes > 1 && passes.is_power_of_two();
         let before = is_metered.then(|| self.counted_by_agent()).flatten();
         let since = Instant::now();
         let result = match self.checking {

@@ -20,6 +20,8 @@ use std::time::Instant;
 pub(super) struct Progress {
     /// The first tile that was not run.
     pub(super) begun: usize,
+    /// By array: whether parts go ahead to where the next pass begins with them.
+    pub(super) ahead: Vec<bool>,
     /// If arrays are relaxed.
     pub(super) clocks: Option<Clocks>,
     /// The times.
@@ -117,7 +119,7 @@ impl Context<'_> {
             let parts = self.take_parts(plan, arrays, tile, progress)?;
             if mutant::is(Mutant::EarlyGive) {
                 progress.begun = number + 1;
-                self.hand_on(tile, arrays)?;
+                self.hand_on(plan, number, arrays, &progress.ahead)?;
             }
             match progress.clocks {
                 None => {
@@ -130,7 +132,7 @@ impl Context<'_> {
                 }
             }
             progress.begun = number + 1;
-            self.hand_on(tile, arrays)?;
+            self.hand_on(plan, number, arrays, &progress.ahead)?;
             if let Some(clocks) = progress.clocks.as_mut().filter(|_| number + 1 < plan.tiles[me].len()) {
                 clocks.tick(self.fabric.worker, &mut relaxed(plan, arrays), false)?;
                 rhythm.ticked = Instant::now();
@@ -253,12 +255,22 @@ impl Context<'_> {
     }
 
     /// Gives what others need next, after a tile.
-    fn hand_on<A: Arrays>(&mut self, tile: &TilePlan, arrays: &mut A) -> Result<()> {
-        if tile.gives.is_empty() {
+    fn hand_on<A: Arrays>(
+        &mut self,
+        plan: &LoopPlan,
+        number: usize,
+        arrays: &mut A,
+        goes_ahead: &[bool],
+    ) -> Result<()> {
+        let me = self.rank() as usize;
+        let gives = &plan.tiles[me][number].gives;
+        let ahead = plan.ahead_after(me, number, goes_ahead);
+        let mut all = gives.iter().copied().chain(ahead.map(|one| (one.array, one.part, one.to))).peekable();
+        if all.peek().is_none() {
             return Ok(());
         }
         let mut each = arrays.each();
-        tile.gives.iter().try_for_each(|(array, part, to)| each[*array].give(self.fabric.worker, *part, *to))
+        all.try_for_each(|(array, part, to)| each[array].give(self.fabric.worker, part, to))
     }
 }
 

@@ -130,7 +130,8 @@ impl PassTime {
 /// A tile begins when its worker is free and has the tile's parts. A part that goes to another host is sent when the tile that
 /// used it ends and the host's link is free, and has come when its bytes have gone; then its taker, once free, waits for the
 /// hand-over, of which rounds on its own host are a part: a worker is in a round between two tiles. At the beginning of the pass
-/// each host sends what it has and others begin with. Work runs beside the link: agents have processors of their own.
+/// each host sends what it has and others begin with, but not what was sent ahead while the pass before was still under way
+/// ([`Placement::ahead`]). Work runs beside the link: agents have processors of their own.
 pub fn pass_time(
     nest: &LoopNest,
     steps: &Steps,
@@ -181,7 +182,13 @@ impl Chain<'_> {
             placement.first.iter().map(|parts| vec![(0.0, false); parts.len()]).collect();
         let (mut done, mut next) = (vec![0.0f64; workers], vec![0; workers]);
         let mut sent = vec![0.0f64; hosts.count()];
+        // What goes ahead is there when a pass begins, and has to be there when it ends.
+        let ahead = placement.ahead(self.nest, hosts);
+        let is_ahead = |array, part| ahead.iter().any(|one| (one.array, one.part) == (array, part));
         for (array, part, from, _) in begun(self.nest, placement, hosts) {
+            if is_ahead(array, part) {
+                continue;
+            }
             sent[from] += placement.part_bytes(self.nest, array, part) / link.bytes_per_ns;
             ready[array][part] = (sent[from], true);
         }
@@ -213,6 +220,10 @@ impl Chain<'_> {
                         false => leaves.push((done[worker], hosts.of(worker), bytes, *array, *part)),
                     }
                 }
+                for one in ahead.iter().filter(|one| (one.worker, one.tile) == (worker, number)) {
+                    let bytes = placement.part_bytes(self.nest, one.array, one.part);
+                    leaves.push((done[worker], hosts.of(worker), bytes, one.array, one.part));
+                }
             }
             // Who ends first sends first.
             leaves.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -221,6 +232,8 @@ impl Chain<'_> {
                 ready[array][part] = (sent[host], true);
             }
         }
-        done.into_iter().chain(sent).fold(0.0, f64::max)
+        let taken = if self.waits { link.hand_over_ns } else { 0.0 };
+        let came = ahead.iter().map(|one| ready[one.array][one.part].0 + taken);
+        done.into_iter().chain(sent).chain(came).fold(0.0, f64::max)
     }
 }

@@ -57,13 +57,12 @@ impl Ring {
         let mut links: Vec<Queue> = vec![Queue::new(); hosts];
         let mut sends = vec![false; hosts];
         let (mut now, mut ended) = (0, 0);
-        // The last pass left each block with the worker after the one that begins with it.
-        for first in (0..workers).filter(|first| host(*first) != host((first + 1) % workers)) {
-            let last = (first + 1) % workers;
-            for block in [2 * first, 2 * first + 1] {
-                has[first][block] = false;
-                links[host(last)].push_back((self.block_bytes, (first, block)));
-            }
+        // The last pass left each block with the worker after the one that begins with it. It sent the first of the two ahead.
+        let goes_back = |first: usize| host(first) != host((first + 1) % workers);
+        for first in (0..workers).filter(|first| goes_back(*first)) {
+            let (last, block) = ((first + 1) % workers, 2 * first + 1);
+            has[first][block] = false;
+            links[host(last)].push_back((self.block_bytes, (first, block)));
         }
         loop {
             for worker in 0..workers {
@@ -89,11 +88,14 @@ impl Ring {
                 Event::Comes(worker, block) => has[worker][block] = true,
                 Event::Worked(worker) => {
                     let block = (2 * worker + step[worker]) % blocks;
-                    (busy[worker], step[worker], ended) = (false, step[worker] + 1, now);
+                    (busy[worker], step[worker], ended) = (false, step[worker] + 1, now.max(ended));
                     let next = (worker + workers - 1) % workers;
                     // Each block goes once around: the last who has it keeps it.
                     let first = block / 2;
-                    if next != first && host(next) == host(worker) {
+                    if next == first && block % 2 == 0 && goes_back(first) {
+                        // For the next pass, while the last step of this one is under way.
+                        links[host(worker)].push_back((self.block_bytes, (first, block)));
+                    } else if next != first && host(next) == host(worker) {
                         let takes = 500.0 + self.block_bytes / 4.0;
                         events.push(Reverse((now + takes as u64, Event::Comes(next, block))));
                     } else if next != first {
@@ -103,10 +105,15 @@ impl Ring {
                 Event::Sent(number) => {
                     sends[number] = false;
                     let Some((left, to)) = links[number].pop_front() else { continue };
-                    ended = now;
+                    ended = now.max(ended);
                     match (left - packet, to) {
                         (left, to) if left > 0.0 => links[number].push_front((left, to)),
                         (_, (worker, block)) => {
+                            let is_for_next = block / 2 == worker && block % 2 == 0;
+                            if is_for_next {
+                                // It is taken when the pass ends.
+                                ended = now + self.link.hand_over_ns as u64;
+                            }
                             (has[worker][block], from_afar[worker][block]) = (true, true);
                         }
                     }
