@@ -1,5 +1,4 @@
 //! Where the arrays of a loop have to be: which parts each tile needs, and who hands what to whom.
-use crate::hosts::Hosts;
 use crate::in_place::InPlace;
 use crate::loop_nest::{Affine, LoopNest, Subscript};
 use crate::mutant::{self, Mutant};
@@ -69,21 +68,6 @@ pub enum PlacementError {
         /// The variables of the loop along which it is cut.
         variables: Vec<String>,
     },
-}
-
-/// A part of an array that can be sent to where the next pass begins with it while this one still runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ahead {
-    /// Who has it last.
-    pub worker: usize,
-    /// The last of that worker's tiles that needs it.
-    pub tile: usize,
-    /// The array.
-    pub array: usize,
-    /// Its part.
-    pub part: usize,
-    /// Who needs it first.
-    pub to: Rank,
 }
 
 /// Everything about the arrays of a loop under one schedule.
@@ -206,29 +190,6 @@ impl Placement {
                 *rotates = true;
             }
         }
-    }
-
-    /// What can go ahead between `hosts`: parts of written arrays that the next pass begins with on another host than this one
-    /// leaves them on, and that nobody needs in the last tile of whoever has them last.
-    pub fn ahead(&self, nest: &LoopNest, hosts: &Hosts) -> Vec<Ahead> {
-        let mut ahead = Vec::new();
-        for (array, ends) in
-            self.first.iter().zip(&self.last).enumerate().filter(|(of, _)| nest.is_written(*of))
-        {
-            for (part, ends) in ends.0.iter().zip(ends.1).enumerate() {
-                let (Some(to), Some(last)) = (*ends.0, *ends.1) else { continue };
-                let worker = last as usize;
-                if hosts.of(to as usize) == hosts.of(worker) {
-                    continue;
-                }
-                let tiles = &self.tiles[worker];
-                let user = tiles.iter().rposition(|tile| tile.parts[array].contains(&part));
-                if let Some(tile) = user.filter(|tile| tile + 1 < tiles.len()) {
-                    ahead.push(Ahead { worker, tile, array, part, to });
-                }
-            }
-        }
-        ahead
     }
 
     /// How many parts change hands in a pass.

@@ -4,7 +4,7 @@
 //! the same loop comes next is not known: a pass sends ahead what lies where the same loop left it, as nobody needed it elsewhere
 //! in between. If another loop comes after all, parts went in vain, once.
 use super::LoopPlan;
-use hectare_dependence::placement::Ahead;
+use hectare_dependence::hosts::Ahead;
 use hectare_dsm::Rank;
 
 impl LoopPlan {
@@ -61,8 +61,8 @@ mod tests {
             let of = |len: usize| arrays.iter().position(|other| *other == len).unwrap();
             let (users, films) = (of(400), of(300));
             assert!(!plan.goes_ahead(films, &[1, 1, 0, 0]), "nothing goes ahead on one host");
-            plan.ahead =
-                plan.choice.placement.ahead(&plan.nest, &Hosts::even(2, 2, Link::of_network(0.0, 1.0)));
+            let hosts = Hosts::even(2, 2, Link::of_network(0.0, 1.0));
+            plan.ahead = Ahead::of(&plan.nest, &plan.choice.placement, &hosts);
             // Each worker has parts 0 and 1, or 2 and 3, at first, and the two others in its last tiles.
             let ahead = |worker, part, to| Ahead { worker, tile: 2, array: films, part, to };
             assert_eq!(plan.ahead, [ahead(1, 0, 0), ahead(0, 2, 1)]);

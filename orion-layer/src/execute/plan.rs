@@ -16,10 +16,10 @@ use crate::relax::{Every, LoopReport, Relaxation, Sharing, Treatment, Trials};
 use crate::site::Site;
 use hectare_dependence::analysis::{Dependences, analyze};
 use hectare_dependence::cuts::BlockWeights;
-use hectare_dependence::hosts::Hosts;
+use hectare_dependence::hosts::{Ahead, Hosts};
 use hectare_dependence::in_place::CheckTasks;
 use hectare_dependence::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space};
-use hectare_dependence::placement::{Ahead, TilePlan};
+use hectare_dependence::placement::TilePlan;
 use hectare_dependence::schedule::{
     Choice, ScheduleError, Team, Tile, VISITS, cell_number, choose, for_each_cell, scrambled,
 };
@@ -207,7 +207,7 @@ impl LoopPlan {
         plan.has_own_schedule = head.schedule.is_some();
         plan.inspection = plan.inspection(called, context).map(RefCell::new);
         if let Some(hosts) = &hosts {
-            plan.ahead = plan.choice.placement.ahead(&plan.nest, hosts);
+            plan.ahead = Ahead::of(&plan.nest, &plan.choice.placement, hosts);
         }
         plan.between_hosts = hosts.map(|hosts| BetweenHosts::of(&plan.nest, &plan.choice.placement, &hosts));
         plan.timing.get_mut().planning = since.elapsed();

@@ -2,10 +2,12 @@
 //!
 //! One model ([`pass_time`]) serves the choice between schedules and the planner, which predicts passes on other numbers of
 //! hosts. Tests hold it against a discrete simulation, which knows nothing of it.
+mod ahead;
 mod record;
 mod time;
 mod traffic;
 
+pub use self::ahead::Ahead;
 pub use self::record::{Forecast, LoopRecord, PassesRecord, PlanRequest, RECORD_VERSION};
 pub use self::time::{Bound, PassTime, Work, pass_time};
 pub(crate) use self::time::{HAND_OVER_NS, MOVED_PER_NS, PASS_NS};

@@ -1,6 +1,6 @@
 //! How long a pass takes on several hosts: the longest chain of tiles, hand-overs and bytes.
 use super::traffic::begun;
-use super::{Hosts, Link};
+use super::{Ahead, Hosts, Link};
 use crate::cuts::BlockWeights;
 use crate::loop_nest::LoopNest;
 use crate::placement::Placement;
@@ -131,7 +131,7 @@ impl PassTime {
 /// used it ends and the host's link is free, and has come when its bytes have gone; then its taker, once free, waits for the
 /// hand-over, of which rounds on its own host are a part: a worker is in a round between two tiles. At the beginning of the pass
 /// each host sends what it has and others begin with, but not what was sent ahead while the pass before was still under way
-/// ([`Placement::ahead`]). Work runs beside the link: agents have processors of their own.
+/// ([`Ahead`]). Work runs beside the link: agents have processors of their own.
 pub fn pass_time(
     nest: &LoopNest,
     steps: &Steps,
@@ -183,12 +183,13 @@ impl Chain<'_> {
         let (mut done, mut next) = (vec![0.0f64; workers], vec![0; workers]);
         let mut sent = vec![0.0f64; hosts.count()];
         // What goes ahead is there when a pass begins, and has to be there when it ends.
-        let ahead = placement.ahead(self.nest, hosts);
+        let ahead = Ahead::of(self.nest, placement, hosts);
         let is_ahead = |array, part| ahead.iter().any(|one| (one.array, one.part) == (array, part));
-        for (array, part, from, _) in begun(self.nest, placement, hosts) {
+        for (array, part, [from, _]) in begun(self.nest, placement, hosts) {
             if is_ahead(array, part) {
                 continue;
             }
+            let from = hosts.of(from as usize);
             sent[from] += placement.part_bytes(self.nest, array, part) / link.bytes_per_ns;
             ready[array][part] = (sent[from], true);
         }

@@ -1,7 +1,7 @@
 //! Bytes that hosts send each other in a pass.
 use super::Hosts;
 use crate::loop_nest::LoopNest;
-use crate::placement::Placement;
+use crate::placement::{Placement, Rank};
 use serde::Serialize;
 
 /// Bytes that hosts send each other in a pass of a loop that keeps its dependences, by link. A part goes to the host of who takes it
@@ -27,7 +27,8 @@ impl Traffic {
                 }
             }
         }
-        for (array, part, from, to) in begun(nest, placement, hosts) {
+        for (array, part, ends) in begun(nest, placement, hosts) {
+            let [from, to] = ends.map(|rank| hosts.of(rank as usize));
             traffic.begun[from][to] += placement.part_bytes(nest, array, part);
         }
         traffic
@@ -46,18 +47,15 @@ impl Traffic {
     }
 }
 
-/// The parts of written arrays that a pass leaves on another host than the next one begins with: array, part, and both hosts.
-pub(super) fn begun(
-    nest: &LoopNest,
-    placement: &Placement,
-    hosts: &Hosts,
-) -> Vec<(usize, usize, usize, usize)> {
+/// The parts of written arrays that a pass leaves on another host than the next one begins with: array, part, and who has it last and
+/// first.
+pub(super) fn begun(nest: &LoopNest, placement: &Placement, hosts: &Hosts) -> Vec<(usize, usize, [Rank; 2])> {
     let mut begun = Vec::new();
     for (array, ends) in placement.first.iter().zip(&placement.last).enumerate() {
         for (part, ends) in ends.0.iter().zip(ends.1).enumerate().filter(|_| nest.is_written(array)) {
             if let (Some(first), Some(last)) = ends {
-                let (from, to) = (hosts.of(*last as usize), hosts.of(*first as usize));
-                begun.extend((from != to).then_some((array, part, from, to)));
+                let [from, to] = [*last, *first].map(|rank| hosts.of(rank as usize));
+                begun.extend((from != to).then_some((array, part, [*last, *first])));
             }
         }
     }
