@@ -283,7 +283,7 @@ impl Supervisor<'_> {
         }
         match (told_to_end, self.keep_going, is_first) {
             (true, ..) => {}
-            (.., true) if let Some(lost) = lost => {
+            _ if let Some(lost) = lost => {
                 self.voice.say(&format!("hectare: {lost}; the others are terminated"));
                 self.end(Signal::TERM);
             }

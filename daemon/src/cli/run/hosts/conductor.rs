@@ -384,7 +384,7 @@ impl Conductor<'_> {
 
     /// The agent on a host says that another one is lost. What ranks fail of then is a consequence.
     fn host_lost(&mut self, number: usize, host: &str, cause: &str) {
-        if self.code.is_none() && self.kill_at.is_none() {
+        if self.kill_at.is_none() {
             let by = self.name(number);
             self.voice.say(&format!(
                 "hectare: host {host} is lost, says host {by}: {cause}; the others are terminated"

@@ -223,6 +223,7 @@ fn worker(
         tid,
         state,
         waited_for: state != WorkerState::Changing && open.is_some_and(|word| is_missing(seat, word)),
+        waits: get32(&seat.waits) != 0,
         last_round: arrived,
         clock: get(&seat.clock),
         host: None,
