@@ -173,8 +173,27 @@ impl Shared {
         }
     }
 
-    /// Whether a launcher says of a worker of another host that it has failed ([`crate::Job::note_failure`]). The agent does not
-    /// know: to it, a host lives or not.
+    /// Notes that a worker has failed and nobody comes in its place.
+    pub(crate) fn note_absent(&self, rank: Rank) {
+        let marks = self.segment.workers().iter().map(|record| record.absent.load(Ordering::Relaxed));
+        // The first is the one to name: others may have failed because of it.
+        let order = marks.max().unwrap_or(0).saturating_add(1);
+        self.set_absent(rank, order);
+    }
+
+    /// Sets the mark of a worker that has failed; 0 takes it back. The agent is told of a change of one of this host.
+    pub(crate) fn set_absent(&self, rank: Rank, order: u32) {
+        // SeqCst: `Job::note_failure` stores, and then looks at the seat; who joins stores its seat's state, and then this.
+        let before = self.segment.workers()[rank as usize].absent.swap(order, Ordering::SeqCst);
+        if before != order && self.segment.spans_hosts() && self.segment.host_of(rank).is_none() {
+            // Release: after the mark; pairs with `Agent::look_for_failed`.
+            self.segment.header().agent.absences.fetch_add(1, Ordering::Release);
+            self.ring_for_agent();
+        }
+    }
+
+    /// Whether a worker of another host has failed, as its launcher says there ([`crate::Job::note_failure`]), until somebody takes
+    /// its rank there. That it is of a host that lives is its seat's affair.
     pub(crate) fn has_failed_elsewhere(&self, rank: Rank) -> bool {
         // Relaxed: nothing was written before a mark that who reads it needs.
         let is_marked = |record: &WorkerRecord| record.absent.load(Ordering::Relaxed) != 0;

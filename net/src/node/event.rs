@@ -223,6 +223,13 @@ pub enum Event<'b> {
         /// Whether nobody owns it.
         is: bool,
     },
+    /// Which of 64 workers of this host have failed. When an agent starts that is not the first one, it is told of all.
+    Failed {
+        /// The rank of the first of them.
+        first: u32,
+        /// A bit for each.
+        ranks: u64,
+    },
     /// All events of the time before the agent's start were given.
     Ready,
     /// The lowest clock of this host's workers, and the lowest of all that it knows, both as of one round.

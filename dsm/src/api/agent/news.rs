@@ -71,6 +71,14 @@ pub enum Event {
         /// The type that was asked for.
         element: ElementType,
     },
+    /// Which workers of this host have failed, as their launcher says ([`Job::note_failure`](crate::Job::note_failure)). An agent that is
+    /// not the first one is told of all, since other hosts may have heard otherwise.
+    Failed {
+        /// The first of 64 workers that this is about, or of less if this host has less.
+        first: Rank,
+        /// A bit for each of them.
+        ranks: u64,
+    },
     /// The lowest clock that all workers of this host have reached, by [`Worker::tick`](crate::Worker::tick), and the lowest
     /// that all workers are known here to have reached. Comes after the events of all that they cover.
     Clock {
@@ -122,6 +130,7 @@ impl Agent {
                 self.look_at(index, events);
             }
         }
+        self.look_for_failed(events);
         self.look_for_listed(events);
         self.tell_untold();
         self.ask_for_arrivals(lowest);
@@ -196,6 +205,30 @@ impl Agent {
                 events.push(Event::Published { area, version, label });
             }
             Some(_) => {}
+        }
+    }
+
+    fn look_for_failed(&mut self, events: &mut Vec<Event>) {
+        let segment = &self.desk.shared.segment;
+        let is_first_look = self.failed.is_empty();
+        // Acquire: before the marks; pairs with `Shared::set_absent`.
+        let absences = segment.header().agent.absences.load(Ordering::Acquire);
+        if !segment.spans_hosts() || (absences == self.absences && !is_first_look) {
+            return;
+        }
+        self.absences = absences;
+        let here = segment.ranks_here();
+        let others_may_know = is_first_look && self.desk.number() > 1;
+        self.failed.resize((here.len().div_ceil(64)).max(1), 0);
+        for (first, told) in here.clone().step_by(64).zip(&mut self.failed) {
+            let is_marked =
+                |rank: &Rank| segment.workers()[*rank as usize].absent.load(Ordering::Relaxed) != 0;
+            let marked = (first..here.end).take(64).filter(is_marked);
+            let ranks = marked.fold(0, |ranks, rank| ranks | 1 << (rank - first));
+            if ranks != *told || others_may_know {
+                *told = ranks;
+                events.push(Event::Failed { first, ranks });
+            }
         }
     }
 
