@@ -136,6 +136,42 @@ fn the_agent_tells_who_of_this_host_has_failed() {
     drop((worker, again));
 }
 
+/// Nobody gives what a worker owns that has failed: other hosts are told, and that somebody has claimed it.
+#[test]
+fn the_agent_tells_of_areas_whose_owner_has_failed() {
+    const NAME: &str = "the_agent_tells_of_areas_whose_owner_has_failed";
+    if let Some((_, job)) = role() {
+        let mut worker = job.worker_at(2).unwrap();
+        let _owned = worker.create::<u64>(AreaSpec::new("a"), 9).unwrap();
+        loop {
+            worker.sync().unwrap();
+        }
+    }
+    let job = job();
+    let _watch = watch(&job);
+    let mut agent = job.agent().unwrap();
+    let mut worker = job.worker_at(3).unwrap();
+    let _mine = worker.create::<u64>(AreaSpec::new("b"), 9).unwrap();
+    let mut child = spawn(NAME, "owner", &job);
+    serve_until(&mut worker, "its area", |_| agent.find("a").is_some());
+    let area = agent.find("a").unwrap();
+    let ownerless = |agent: &mut Agent| {
+        let mut events = Vec::new();
+        agent.look(&mut events);
+        events.retain(|event| matches!(event, Event::Ownerless { .. }));
+        events
+    };
+    assert_eq!(ownerless(&mut agent), []);
+    child.kill();
+    until("its death", || child.has_ended());
+    assert_eq!(ownerless(&mut agent), [], "nobody has said so");
+    assert!(job.note_failure(2).unwrap());
+    assert_eq!(ownerless(&mut agent), [Event::Ownerless { area, is: true }]);
+    assert_eq!(ownerless(&mut agent), []);
+    let _claimed = worker.claim::<u64>("a").unwrap();
+    assert_eq!(ownerless(&mut agent), [Event::Ownerless { area, is: false }]);
+}
+
 #[test]
 fn an_area_goes_to_another_host_and_comes_back() {
     let job = job();

@@ -5,11 +5,11 @@ use crate::common::Said;
 use crate::common::cluster::{Cluster, HECTARE};
 use std::process::{Command, Stdio};
 
-type Variables = Vec<(&'static str, String)>;
+pub(crate) type Variables = Vec<(&'static str, String)>;
 
 /// Where a process is: its rank and that of the first on its host, its host, and how many there are in all and here.
 #[derive(Clone, Copy, Debug)]
-struct At {
+pub(crate) struct At {
     rank: usize,
     local: usize,
     host: usize,
@@ -36,7 +36,7 @@ fn command(cluster: &Cluster, host: usize, args: &[&str], script: &str, variable
 }
 
 /// The output of the processes of all ranks, of which each host has so many; in the order of their ranks.
-fn launch(
+pub(crate) fn launch(
     cluster: &Cluster,
     here: usize,
     args: &[&str],
@@ -71,7 +71,7 @@ fn launch_on(
     children.into_iter().map(end).collect()
 }
 
-fn torchrun(cluster: &Cluster, at: At) -> Variables {
+pub(crate) fn torchrun(cluster: &Cluster, at: At) -> Variables {
     vec![
         ("RANK", at.rank.to_string()),
         ("WORLD_SIZE", at.size.to_string()),

@@ -402,11 +402,6 @@ impl Conductor<'_> {
     }
 
     fn rank_failed(&mut self, number: usize, rank: u32, status: ExitStatus) {
-        if self.what.keep_going {
-            // Those who wait on other hosts for it to join learn that it does not come.
-            let others = self.hosts.iter().enumerate().filter(|(other, _)| *other != number);
-            others.for_each(|(_, host)| host.remote.tell(Order::Absent(rank)));
-        }
         let told_to_end = self.kill_at.is_some();
         match &mut self.first {
             _ if self.code.is_some() || told_to_end => {
