@@ -346,6 +346,11 @@ fn hosts_that_cannot_take_part_are_named() {
     // A remote shell that is no program, and a host without `hectare`.
     let said = cluster.run(&["--hosts", &list, "--rsh", "/nowhere"], "true");
     assert!(said.code == 2 && said.err.contains("/nowhere cannot be started"), "{said:?}");
+    // It is there, and cannot be started for now: nothing was written wrong.
+    let busy = std::fs::OpenOptions::new().write(true).open(silent).unwrap();
+    let said = cluster.run(&["--hosts", &list, "--rsh", silent], "true");
+    assert!(said.code == 1 && said.err.contains("cannot be started: "), "{said:?}");
+    drop(busy);
     fails(
         &cluster,
         &["--hosts", &list, "--remote-hectare", "/nowhere"],

@@ -147,6 +147,17 @@ fn torchrun_and_mpirun_say_ranks_and_hosts_too() {
         said.iter().all(|said| said.code == 2 && said.err.contains("--rendezvous HOST:PORT")),
         "{said:#?}"
     );
+    let wrong = ["--job", "mpi", "--rendezvous", "localhost:port"];
+    let said = launch(&cluster, 1, &wrong, "true", open_mpi);
+    assert!(said.iter().all(|said| said.code == 2 && said.err.contains("port is no port")), "{said:#?}");
+    // A name that this host cannot look up is right on another one.
+    let unknown = ["--job", "mpi", "--rendezvous", "no-such-host.invalid"];
+    let said = launch(&cluster, 1, &unknown, "true", open_mpi);
+    let parts = ["host ", "no-such-host.invalid is unknown here"];
+    assert!(
+        said.iter().all(|said| said.code == 8 && parts.iter().all(|part| said.err.contains(part))),
+        "{said:#?}"
+    );
     let said = launch(&cluster, 1, &["--job", "mpi"], "true", |_| Vec::new());
     assert!(said.iter().all(|said| said.err.contains("no launcher started this process")), "{said:#?}");
 }

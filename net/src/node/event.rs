@@ -215,7 +215,7 @@ pub enum Event<'b> {
         /// The lower bits of the cut's number.
         cut: u32,
     },
-    /// The owner of an area of this host has dropped it, so that nobody gives it, or there is one again. When an agent starts, it is
+    /// The owner of an area of this host has dropped it or has failed, so that nobody gives it, or there is one again. When an agent starts, it is
     /// told of those that were dropped.
     Ownerless {
         /// The area.

@@ -16,6 +16,7 @@ use hectare_wire::{JobHost, TransportChoice, check_job_name};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::event::poll;
 use rustix::process::{Signal, getpid, kill_process};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -162,7 +163,14 @@ fn start_all(what: &Run, plan: &Plan, events: &Sender<Event>) -> Result<Vec<Host
             }
         };
         command.push("run-part".into());
-        let remote = Remote::start(&command, number, events).usage()?;
+        let remote = Remote::start(&command, number, events).or_else(|error| {
+            // A remote shell that there is not, or that is no program, is one that was not meant.
+            let kind = error.downcast_ref().map(std::io::Error::kind);
+            match kind {
+                Some(ErrorKind::NotFound | ErrorKind::PermissionDenied) => Err(error).usage(),
+                _ => Err(error),
+            }
+        })?;
         let key = (String::new(), String::new());
         let (place, state, said) = (place.clone(), State::Started, Vec::new());
         Ok(Host { place, remote, state, at: None, key, said })
