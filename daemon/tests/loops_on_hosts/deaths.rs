@@ -5,6 +5,7 @@ use hectare_orion::parallel_for;
 use hectare_orion::relax::Consistency;
 use hectare_orion::schedule::Rotation;
 use rustix::process::{Signal, getpid, kill_process};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Passes that fail, on those that live, because the last worker is killed in the second one.
@@ -77,5 +78,44 @@ fn the_death_of_a_worker_is_known_on_the_other_host() {
             }
         }
     }
+    cluster.assert_nothing_is_left();
+}
+
+/// The program with a loop of each kind, of which the last worker is killed after so many microseconds.
+pub(super) fn die_anywhere(w: &mut Context<'_>, after: &str, file: &Path) -> Result<()> {
+    let after = Duration::from_micros(after.parse().unwrap());
+    let died_at = Instant::now() + after;
+    if w.rank() as usize == w.size() - 1 {
+        std::thread::spawn(move || {
+            std::thread::sleep(after);
+            let _ = kill_process(getpid(), Signal::KILL);
+        });
+    }
+    let error = loop {
+        if let Err(error) = super::program::all(w, file) {
+            break error;
+        }
+    };
+    println!("after {} ms: {error}", died_at.elapsed().as_millis());
+    Ok(())
+}
+
+#[test]
+fn the_death_of_a_worker_at_any_time_is_known_on_the_other_host() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let runs: u64 = std::env::var("DEATHS").map_or(4, |runs| runs.parse().unwrap());
+    let mut slow = 0;
+    let first: u64 = std::env::var("DEATHS_FIRST").map_or(0, |runs| runs.parse().unwrap());
+    for run in first..first + runs {
+        let per_host = 1 + run as u32 % 2;
+        let after = run * 7919 % 40 * 50_000 + run * 1931;
+        let args = ["--hosts", &cluster.list(per_host), "--timeout", "60", "--keep-going"];
+        let since = Instant::now();
+        let said = cluster.run(&args, &script(&cluster, &format!("dies after {after}")));
+        let lines: Vec<&str> = said.out.lines().filter(|line| line.contains("] after ")).collect();
+        eprintln!("run {run}: {per_host}, {after} us, {:?}: {lines:#?}", since.elapsed());
+        slow += u32::from(lines.iter().any(|line| !line.contains("is gone") || line.contains("in time")));
+    }
+    assert_eq!(slow, 0);
     cluster.assert_nothing_is_left();
 }
