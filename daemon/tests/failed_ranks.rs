@@ -58,7 +58,7 @@ fn watch(worker: &mut Worker, comes_again: bool) -> Result<(), Error> {
     let since = Instant::now();
     let gone = area.take_within(worker, LONG).map(drop).unwrap_err();
     assert!(matches!(gone, Error::OwnerGone { host: Some(_), .. }), "{gone}");
-    for part in ["of the dead", "10.77.0.2"] {
+    for part in ["of the dead", "10.77.0.2", "(worker 3 there has failed)"] {
         assert!(gone.to_string().contains(part), "{gone}");
     }
     assert!(since.elapsed() < Duration::from_secs(10), "{:?}", since.elapsed());

@@ -7,6 +7,7 @@ use crate::memory::process;
 use crate::protocol::round::{Found, Life, slot_state};
 use crate::segment::layout::WorkerRecord;
 use crate::segment::tally::count;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -199,6 +200,12 @@ impl Shared {
         let is_marked = |record: &WorkerRecord| record.absent.load(Ordering::Relaxed) != 0;
         self.segment.host_of(rank).is_some()
             && self.segment.workers().get(rank as usize).is_some_and(is_marked)
+    }
+
+    /// The one of these workers, of another host, that has failed first.
+    pub(crate) fn failed_of(&self, ranks: Range<Rank>) -> Option<Rank> {
+        let order = |rank: &Rank| self.segment.workers()[*rank as usize].absent.load(Ordering::Relaxed);
+        ranks.filter(|rank| self.has_failed_elsewhere(*rank)).min_by_key(order)
     }
 
     /// How many workers are there, those of other hosts included.

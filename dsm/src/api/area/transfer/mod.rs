@@ -135,8 +135,9 @@ impl<T: Element> Area<T> {
         if ownership::is_given_up(word, seen, worker.rank(), is_gone) {
             let segment = &worker.shared().segment;
             let host = segment.owner_host(seen).filter(|_| seen.is_remote());
+            let failed = host.and_then(|host| worker.shared().failed_of(segment.ranks_of(host)));
             let host = host.map(|host| segment.host_text(Some(host)));
-            return Err(Error::OwnerGone { name: self.name().into(), host, rank: worker.rank() });
+            return Err(Error::OwnerGone { name: self.name().into(), host, failed, rank: worker.rank() });
         }
         Ok(())
     }
