@@ -70,9 +70,9 @@ fn workers_of_other_hosts_are_counted_and_their_ranks_kept() {
     assert_eq!(state, [(2, WorkerState::Live), (4, WorkerState::Dead)]);
 }
 
-/// The agent knows whether a host lives; who of its workers does, the launcher knows.
+/// Whether a host lives is told apart from who of its workers does, which its launcher says there.
 #[test]
-fn a_launcher_says_that_a_worker_of_another_host_has_failed() {
+fn a_worker_of_another_host_has_failed_until_its_rank_is_taken_again() {
     let job = job();
     let agent = job.agent().unwrap();
     let mut worker = job.worker().unwrap();
@@ -85,7 +85,8 @@ fn a_launcher_says_that_a_worker_of_another_host_has_failed() {
     }
     assert_eq!(state(&job), Some(WorkerState::Remote));
     worker.wait_for_workers(4, SHORT).unwrap();
-    assert!(job.note_failure(1).unwrap(), "whose memory is elsewhere");
+    assert!(matches!(job.note_failure(1), Err(Error::WorkerElsewhere { rank: 1, .. })));
+    agent.set_failed(1, true).unwrap();
     // Also when its host is reached anew.
     agent.set_worker(1, RemoteWorker::There).unwrap();
     assert_eq!(state(&job), Some(WorkerState::Dead));
@@ -95,8 +96,80 @@ fn a_launcher_says_that_a_worker_of_another_host_has_failed() {
     assert!(matches!(waited, Err(Error::WorkerFailed { rank: 1 })), "{waited:?}");
     let owned = worker.create::<u64>(AreaSpec::new("a"), 1).unwrap();
     assert!(matches!(owned.give(&worker, 1).unwrap_err().error, Error::NoSuchWorker { rank: 1 }));
-    job.expect(1).unwrap();
+    agent.set_failed(1, false).unwrap();
     assert_eq!(state(&job), Some(WorkerState::Remote));
+    assert!(matches!(agent.set_failed(2, true), Err(Error::NoSuchWorker { rank: 2 })), "it is here");
+}
+
+fn failures(agent: &mut Agent) -> Vec<(u32, u64)> {
+    let mut events = Vec::new();
+    agent.look(&mut events);
+    let failed = events.into_iter().filter_map(|event| match event {
+        Event::Failed { first, ranks } => Some((first, ranks)),
+        _ => None,
+    });
+    failed.collect()
+}
+
+/// What the launcher says of workers of this host goes to the others, and that somebody takes the rank of one again.
+#[test]
+fn the_agent_tells_who_of_this_host_has_failed() {
+    let job = Job::builder().reserve(1 << 28).hosts(&[2, 70], 1).embedded().unwrap();
+    let mut agent = job.agent().unwrap();
+    assert_eq!(failures(&mut agent), []);
+    let worker = job.worker_at(70).unwrap();
+    assert!(!job.note_failure(70).unwrap());
+    assert!(!agent.bell(false).wait(Duration::ZERO), "a worker that lives is not told of");
+    assert!(job.note_failure(3).unwrap());
+    assert!(agent.bell(false).wait(Duration::ZERO));
+    assert!(job.note_failure(71).unwrap());
+    assert_eq!(failures(&mut agent), [(2, 0b10), (66, 1 << 5)]);
+    assert_eq!(failures(&mut agent), []);
+    let again = job.worker_at(71).unwrap();
+    assert!(agent.bell(false).wait(Duration::ZERO));
+    assert_eq!(failures(&mut agent), [(66, 0)]);
+    job.expect(3).unwrap();
+    // Who comes after an agent does not know what that one has told.
+    drop(agent);
+    let mut agent = job.agent().unwrap();
+    assert_eq!(failures(&mut agent), [(2, 0), (66, 0)]);
+    drop((worker, again));
+}
+
+/// Nobody gives what a worker owns that has failed: other hosts are told, and that somebody has claimed it.
+#[test]
+fn the_agent_tells_of_areas_whose_owner_has_failed() {
+    const NAME: &str = "the_agent_tells_of_areas_whose_owner_has_failed";
+    if let Some((_, job)) = role() {
+        let mut worker = job.worker_at(2).unwrap();
+        let _owned = worker.create::<u64>(AreaSpec::new("a"), 9).unwrap();
+        loop {
+            worker.sync().unwrap();
+        }
+    }
+    let job = job();
+    let _watch = watch(&job);
+    let mut agent = job.agent().unwrap();
+    let mut worker = job.worker_at(3).unwrap();
+    let _mine = worker.create::<u64>(AreaSpec::new("b"), 9).unwrap();
+    let mut child = spawn(NAME, "owner", &job);
+    serve_until(&mut worker, "its area", |_| agent.find("a").is_some());
+    let area = agent.find("a").unwrap();
+    let ownerless = |agent: &mut Agent| {
+        let mut events = Vec::new();
+        agent.look(&mut events);
+        events.retain(|event| matches!(event, Event::Ownerless { .. }));
+        events
+    };
+    assert_eq!(ownerless(&mut agent), []);
+    child.kill();
+    until("its death", || child.has_ended());
+    assert_eq!(ownerless(&mut agent), [], "nobody has said so");
+    assert!(job.note_failure(2).unwrap());
+    assert_eq!(ownerless(&mut agent), [Event::Ownerless { area, is: true }]);
+    assert_eq!(ownerless(&mut agent), []);
+    let _claimed = worker.claim::<u64>("a").unwrap();
+    assert_eq!(ownerless(&mut agent), [Event::Ownerless { area, is: false }]);
 }
 
 #[test]

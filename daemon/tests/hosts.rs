@@ -67,6 +67,26 @@ fn the_first_failure_is_named_with_its_host_and_ends_all() {
     cluster.assert_nothing_is_left();
 }
 
+/// Also when ranks have failed before, and the others went on.
+#[test]
+fn a_host_that_is_lost_later_is_named() {
+    let Some(mut cluster) = Cluster::new(2) else { return };
+    let list = cluster.list(2);
+    let script = "[ $HECTARE_RANK = 0 ] && exit 3; echo ready; sleep 6; exit 1";
+    let args = ["--hosts", &list, "--timeout", "2", "--keep-going"];
+    let mut run = Running::start(cluster.command(&args, script));
+    run.lines(3);
+    let cut = |from, to| hectare_hosts::Fault::Cut { from, to };
+    cluster.network.set(&[cut(0, 1), cut(1, 0)]).unwrap();
+    let (code, said) = (run.end(), run.said());
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("hectare: ")).collect();
+    assert!(code == Some(3) && lines.len() == 2, "{code:?} {said}");
+    assert!(lines[0].contains("rank 0 on host") && lines[0].ends_with("the others go on"), "{said}");
+    assert!(lines[1].contains(" is lost, says host ") && lines[1].contains("are terminated"), "{said}");
+    cluster.network.set(&[]).unwrap();
+    cluster.assert_nothing_is_left();
+}
+
 #[test]
 fn a_program_that_is_missing_on_one_host_is_named_with_it() {
     let Some(cluster) = Cluster::new(2) else { return };
@@ -326,6 +346,11 @@ fn hosts_that_cannot_take_part_are_named() {
     // A remote shell that is no program, and a host without `hectare`.
     let said = cluster.run(&["--hosts", &list, "--rsh", "/nowhere"], "true");
     assert!(said.code == 2 && said.err.contains("/nowhere cannot be started"), "{said:?}");
+    // It is there, and cannot be started for now: nothing was written wrong.
+    let busy = std::fs::OpenOptions::new().write(true).open(silent).unwrap();
+    let said = cluster.run(&["--hosts", &list, "--rsh", silent], "true");
+    assert!(said.code == 1 && said.err.contains("cannot be started: "), "{said:?}");
+    drop(busy);
     fails(
         &cluster,
         &["--hosts", &list, "--remote-hectare", "/nowhere"],

@@ -5,11 +5,11 @@ use crate::common::Said;
 use crate::common::cluster::{Cluster, HECTARE};
 use std::process::{Command, Stdio};
 
-type Variables = Vec<(&'static str, String)>;
+pub(crate) type Variables = Vec<(&'static str, String)>;
 
 /// Where a process is: its rank and that of the first on its host, its host, and how many there are in all and here.
 #[derive(Clone, Copy, Debug)]
-struct At {
+pub(crate) struct At {
     rank: usize,
     local: usize,
     host: usize,
@@ -36,7 +36,7 @@ fn command(cluster: &Cluster, host: usize, args: &[&str], script: &str, variable
 }
 
 /// The output of the processes of all ranks, of which each host has so many; in the order of their ranks.
-fn launch(
+pub(crate) fn launch(
     cluster: &Cluster,
     here: usize,
     args: &[&str],
@@ -71,7 +71,7 @@ fn launch_on(
     children.into_iter().map(end).collect()
 }
 
-fn torchrun(cluster: &Cluster, at: At) -> Variables {
+pub(crate) fn torchrun(cluster: &Cluster, at: At) -> Variables {
     vec![
         ("RANK", at.rank.to_string()),
         ("WORLD_SIZE", at.size.to_string()),
@@ -145,6 +145,17 @@ fn torchrun_and_mpirun_say_ranks_and_hosts_too() {
     let said = launch(&cluster, 1, &["--job", "mpi"], "true", open_mpi);
     assert!(
         said.iter().all(|said| said.code == 2 && said.err.contains("--rendezvous HOST:PORT")),
+        "{said:#?}"
+    );
+    let wrong = ["--job", "mpi", "--rendezvous", "localhost:port"];
+    let said = launch(&cluster, 1, &wrong, "true", open_mpi);
+    assert!(said.iter().all(|said| said.code == 2 && said.err.contains("port is no port")), "{said:#?}");
+    // A name that this host cannot look up is right on another one.
+    let unknown = ["--job", "mpi", "--rendezvous", "no-such-host.invalid"];
+    let said = launch(&cluster, 1, &unknown, "true", open_mpi);
+    let parts = ["host ", "no-such-host.invalid is unknown here"];
+    assert!(
+        said.iter().all(|said| said.code == 8 && parts.iter().all(|part| said.err.contains(part))),
         "{said:#?}"
     );
     let said = launch(&cluster, 1, &["--job", "mpi"], "true", |_| Vec::new());

@@ -13,6 +13,7 @@ mod crowd;
 #[cfg(feature = "dpdk")]
 mod dpdk;
 mod factorize;
+mod failed_ranks;
 mod hostile;
 mod hosts;
 mod incast;

@@ -367,14 +367,16 @@ pub enum Error {
     },
     /// Ownership was waited for, but whoever could have given it is gone.
     #[error(
-        "area {name:?}{} will not be given to worker {rank}: its owner is gone; claim it{}",
-        of_host(.host), if .host.is_some() { " there" } else { "" }
+        "area {name:?}{} will not be given to worker {rank}: its owner is gone{}; claim it{}",
+        of_host(.host), has_failed(*failed), if .host.is_some() { " there" } else { "" }
     )]
     OwnerGone {
         /// The area.
         name: String,
-        /// The host of who has dropped it, if that is another one.
+        /// The host of who has dropped it or has failed, if that is another one.
         host: Option<String>,
+        /// The worker of that host that has failed first, if any has: here it is not known which of them was the owner.
+        failed: Option<Rank>,
         /// The worker that waits.
         rank: Rank,
     },
@@ -508,6 +510,11 @@ pub enum Unshared {
 /// Of which host something is, if it is another one.
 fn of_host(host: &Option<String>) -> String {
     host.as_ref().map_or_else(String::new, |host| format!(" of host {host}"))
+}
+
+/// The part of a message on the worker there that has failed.
+fn has_failed(rank: Option<Rank>) -> String {
+    rank.map_or_else(String::new, |rank| format!(" (worker {rank} there has failed)"))
 }
 
 /// The part of a message on the lines that were found beside those of `bytes`.

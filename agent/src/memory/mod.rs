@@ -291,6 +291,9 @@ impl SegmentMemory {
             dsm::agent::Event::Ownerless { area, is } => {
                 self.events.extend(self.own.id_of(area).map(|area| Event::Ownerless { area, is }));
             }
+            dsm::agent::Event::Failed { first, ranks } => {
+                self.events.push_back(Event::Failed { first, ranks });
+            }
             dsm::agent::Event::Wanted { name } => self.want(name),
             dsm::agent::Event::TakenFor { name, element } => self.taken_for(&name, element),
             dsm::agent::Event::Requested { area, request } => match self.received.request(area, request) {
@@ -585,6 +588,16 @@ impl Memory for SegmentMemory {
     fn ownerless(&mut self, area: AreaId, is: bool) {
         if let Some(here) = self.received.area(area) {
             self.agent.note_ownerless(here, is);
+        }
+    }
+
+    fn failed(&mut self, host: HostId, first: u32, ranks: u64) {
+        let its = self.ranks.get(usize::from(host.0)).cloned().unwrap_or_default();
+        for rank in its.skip_while(|rank| *rank < first).take_while(|rank| rank - first < 64) {
+            let failed = ranks >> (rank - first) & 1 != 0;
+            if let Err(error) = self.agent.set_failed(rank, failed) {
+                warn!(rank, %error, "a worker of another host");
+            }
         }
     }
 

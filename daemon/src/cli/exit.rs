@@ -27,8 +27,8 @@ pub const CODES: [(u8, &str); 11] = [
     (7, "`wait --timeout`: timed out."),
     (
         8,
-        "`run` on several hosts: a host did not answer, cannot take part (no key, another key or version, no address, no \
-         such directory), or was lost. One whose daemon does not run or refuses: 3 or 4.",
+        "`run` on several hosts: a host did not answer, cannot take part (no key, another key or version, no address, a \
+         name that it cannot look up, no such directory), or was lost. One whose daemon does not run or refuses: 3 or 4.",
     ),
     (126, "`run`: the program cannot be executed."),
     (127, "`run`: there is no such program."),

@@ -1,8 +1,15 @@
 //! What is wrong with a configuration, in words of its keys.
 use super::EXAMPLE;
 
-/// The text of an error of the parser at a byte of a configuration: with the key and its value, and what is expected.
-pub(super) fn explain(text: &str, at: usize, message: &str) -> String {
+/// The text of an error of the parser at a byte of a configuration: with its line, the key and its value, and what is expected. An error
+/// that is nowhere is about no key.
+pub(super) fn explain(text: &str, at: Option<usize>, message: &str) -> String {
+    let Some(at) = at else { return message.to_owned() };
+    let line = text[..at].matches('\n').count() + 1;
+    format!("line {line}: {}", explain_at(text, at, message))
+}
+
+fn explain_at(text: &str, at: usize, message: &str) -> String {
     let begin = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let line = text[begin..].lines().next().unwrap_or_default();
     let table = table_of(&text[..begin]);
@@ -64,4 +71,19 @@ fn distance(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::explain;
+
+    #[test]
+    fn an_error_that_is_nowhere_is_about_no_key() {
+        let text = "max_jobs = 3\nmax_clients = 4\n";
+        assert_eq!(explain(text, None, "too much"), "too much");
+        assert_eq!(
+            explain(text, Some(13), "too much"),
+            "line 2: max_clients = 4: too much; for example, max_clients = 1024"
+        );
+    }
 }

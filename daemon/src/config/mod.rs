@@ -151,9 +151,8 @@ impl Config {
     pub fn parse(text: &str) -> Result<Config> {
         let config: Config = toml::from_str(text).map_err(|error| {
             // The error's text has several lines; the first one is enough.
-            let at = error.span().map_or(0, |span| span.start);
-            let line = text[..at].matches('\n').count() + 1;
-            anyhow::anyhow!("line {line}: {}", explain::explain(text, at, error.message()))
+            let at = error.span().map(|span| span.start);
+            anyhow::Error::msg(explain::explain(text, at, error.message()))
         })?;
         config.check()?;
         Ok(config)

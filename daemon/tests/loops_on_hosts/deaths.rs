@@ -2,10 +2,38 @@
 //! its time-out.
 use super::{Cluster, Context, Result, script};
 use hectare_orion::parallel_for;
-use hectare_orion::relax::Consistency;
+use hectare_orion::relax::{Apply, Consistency, Sum};
 use hectare_orion::schedule::Rotation;
 use rustix::process::{Signal, getpid, kill_process};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+
+/// Less than any time-out of the loop layer, on a busy machine.
+const LONGEST: Duration = Duration::from_secs(8);
+
+/// Whether the worker of this process dies of the rule below. Rules that differ from worker to worker would be told apart.
+static DIES: AtomicBool = AtomicBool::new(false);
+
+/// A rule whose worker dies when a loop begins to use the array.
+#[derive(Debug)]
+struct Deadly;
+
+impl Apply<f32> for Deadly {
+    type State = f32;
+    type Snapshot = f32;
+
+    fn snapshot(&self, state: &f32) -> f32 {
+        if DIES.load(Relaxed) {
+            let _ = kill_process(getpid(), Signal::KILL);
+        }
+        *state
+    }
+
+    fn apply(&self, target: &mut f32, _: &mut f32, update: f32, _: f32) {
+        *target += update;
+    }
+}
 
 /// Passes that fail, on those that live, because the last worker is killed in the second one.
 pub(super) fn die(w: &mut Context<'_>, place: &str) -> Result<()> {
@@ -20,6 +48,11 @@ pub(super) fn die(w: &mut Context<'_>, place: &str) -> Result<()> {
     let mut users = w.zeros::<f32, 1>([40])?.named("users");
     let mut films = w.zeros::<f32, 1>([30])?.named("films");
     let mut sums = w.zeros::<f32, 1>([90])?.named("sums");
+    let deadly = w.zeros::<f32, 1>([90])?.named("deadly");
+    let mut deadly = w.buffered(deadly, Deadly)?;
+    let later = w.zeros::<f32, 1>([90])?.named("later");
+    let mut later = w.buffered(later, Sum)?;
+    DIES.store(rank == victim, Relaxed);
     let mut since = Instant::now();
     let passes = (0..3).try_for_each(|pass| {
         since = Instant::now();
@@ -31,6 +64,14 @@ pub(super) fn die(w: &mut Context<'_>, place: &str) -> Result<()> {
             "dies while an array is made" => {
                 die_if(pass == 1);
                 w.zeros::<f32, 1>([50]).map(drop)
+            }
+            // The others wait for what it would make next.
+            "dies between two arrays" => {
+                parallel_for!(w, unordered, buffer [deadly, later], consistency = Consistency::Bsp;
+                for i in 0..90 {
+                    deadly.add(i, 1.0);
+                    later.add(i, 1.0);
+                })
             }
             "dies in a rotation" => parallel_for!(w, unordered, read ratings, write [users, films],
             schedule = Rotation::over(vec![0, 1]);
@@ -56,8 +97,13 @@ fn the_death_of_a_worker_is_known_on_the_other_host() {
     let Some(cluster) = Cluster::new(2) else { return };
     for per_host in [1, 2] {
         let victim = 2 * per_host - 1;
-        for place in ["dies at a call", "dies while an array is made", "dies in a rotation", "dies in clocks"]
-        {
+        for place in [
+            "dies at a call",
+            "dies while an array is made",
+            "dies between two arrays",
+            "dies in a rotation",
+            "dies in clocks",
+        ] {
             let args = ["--hosts", &cluster.list(per_host), "--timeout", "60", "--keep-going"];
             let said = cluster.run(&args, &script(&cluster, place));
             assert_eq!(said.code, 137, "{place}, {per_host} on each host: {said:?}");
@@ -71,10 +117,53 @@ fn the_death_of_a_worker_is_known_on_the_other_host() {
                 let (ms, error) = line.and_then(|line| line.split_once(" ms: ")).unwrap_or_default();
                 let took = Duration::from_millis(ms.parse().unwrap_or(u64::MAX));
                 assert!(
-                    error.contains(gone) && took < Duration::from_secs(8),
+                    error.contains(gone) && took < LONGEST,
                     "{place}, {per_host} on each host, {head}: {said:?}"
                 );
             }
+        }
+    }
+    cluster.assert_nothing_is_left();
+}
+
+/// The program with a loop of each kind, of which the last worker is killed after so many microseconds.
+pub(super) fn die_anywhere(w: &mut Context<'_>, after: &str, file: &Path) -> Result<()> {
+    let after = Duration::from_micros(after.parse().unwrap());
+    let died_at = Instant::now() + after;
+    if w.rank() as usize == w.size() - 1 {
+        std::thread::spawn(move || {
+            std::thread::sleep(after);
+            let _ = kill_process(getpid(), Signal::KILL);
+        });
+    }
+    let error = loop {
+        if let Err(error) = super::program::all(w, file) {
+            break error;
+        }
+    };
+    println!("after {} ms: {error}", died_at.elapsed().as_millis());
+    Ok(())
+}
+
+/// Wherever it is: each worker that lives says which one is gone, and none of them waits for a time-out.
+#[test]
+fn the_death_of_a_worker_at_any_time_is_known_on_the_other_host() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    for run in 0..6 {
+        let per_host = 1 + run as u32 % 2;
+        let after = run * 7919 % 40 * 50_000 + run * 1931;
+        let args = ["--hosts", &cluster.list(per_host), "--timeout", "60", "--keep-going"];
+        let said = cluster.run(&args, &script(&cluster, &format!("dies after {after}")));
+        let victim = 2 * per_host - 1;
+        for rank in 0..victim {
+            let head = format!("[{rank}] after ");
+            let line = said.out.lines().find_map(|line| line.strip_prefix(&head));
+            let (ms, error) = line.and_then(|line| line.split_once(" ms: ")).unwrap_or_default();
+            let took = Duration::from_millis(ms.parse().unwrap_or(u64::MAX));
+            assert!(
+                error.contains(&format!("worker {victim} ")) && error.contains("is gone") && took < LONGEST,
+                "after {after} us, {per_host} on each host, {head}: {said:?}"
+            );
         }
     }
     cluster.assert_nothing_is_left();

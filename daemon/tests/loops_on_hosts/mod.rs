@@ -174,6 +174,9 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
             };
             println!("told: {}", made.unwrap_err());
         }
+        place if place.starts_with("dies after ") => {
+            return deaths::die_anywhere(w, &place["dies after ".len()..], file);
+        }
         place if place.starts_with("dies ") => return deaths::die(w, place),
         passes => return go_on(w, passes.parse().unwrap()),
     }

@@ -7,6 +7,7 @@ use crate::memory::process;
 use crate::protocol::round::{Found, Life, slot_state};
 use crate::segment::layout::WorkerRecord;
 use crate::segment::tally::count;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -173,13 +174,38 @@ impl Shared {
         }
     }
 
-    /// Whether a launcher says of a worker of another host that it has failed ([`crate::Job::note_failure`]). The agent does not
-    /// know: to it, a host lives or not.
+    /// Notes that a worker has failed and nobody comes in its place.
+    pub(crate) fn note_absent(&self, rank: Rank) {
+        let marks = self.segment.workers().iter().map(|record| record.absent.load(Ordering::Relaxed));
+        // The first is the one to name: others may have failed because of it.
+        let order = marks.max().unwrap_or(0).saturating_add(1);
+        self.set_absent(rank, order);
+    }
+
+    /// Sets the mark of a worker that has failed; 0 takes it back. The agent is told of a change of one of this host.
+    pub(crate) fn set_absent(&self, rank: Rank, order: u32) {
+        // SeqCst: `Job::note_failure` stores, and then looks at the seat; who joins stores its seat's state, and then this.
+        let before = self.segment.workers()[rank as usize].absent.swap(order, Ordering::SeqCst);
+        if before != order && self.segment.spans_hosts() && self.segment.host_of(rank).is_none() {
+            // Release: after the mark; pairs with `Agent::look_for_failed`.
+            self.segment.header().agent.absences.fetch_add(1, Ordering::Release);
+            self.ring_for_agent();
+        }
+    }
+
+    /// Whether a worker of another host has failed, as its launcher says there ([`crate::Job::note_failure`]), until somebody takes
+    /// its rank there. That it is of a host that lives is its seat's affair.
     pub(crate) fn has_failed_elsewhere(&self, rank: Rank) -> bool {
         // Relaxed: nothing was written before a mark that who reads it needs.
         let is_marked = |record: &WorkerRecord| record.absent.load(Ordering::Relaxed) != 0;
         self.segment.host_of(rank).is_some()
             && self.segment.workers().get(rank as usize).is_some_and(is_marked)
+    }
+
+    /// The one of these workers, of another host, that has failed first.
+    pub(crate) fn failed_of(&self, ranks: Range<Rank>) -> Option<Rank> {
+        let order = |rank: &Rank| self.segment.workers()[*rank as usize].absent.load(Ordering::Relaxed);
+        ranks.filter(|rank| self.has_failed_elsewhere(*rank)).min_by_key(order)
     }
 
     /// How many workers are there, those of other hosts included.

@@ -84,6 +84,8 @@ pub(crate) struct Judge {
     deleted: BTreeSet<GroupId>,
     /// Groups that were dropped, and whether they still are.
     dropped: BTreeMap<GroupId, bool>,
+    /// Which workers have failed, of each host where some did.
+    failed_workers: BTreeMap<HostId, u64>,
     /// To whose worker a group was given that is sent on demand, until that one has it.
     given_to: BTreeMap<GroupId, HostId>,
     /// The host whose worker owns a group that is given from host to host; `None` while it is on its way.
@@ -290,6 +292,16 @@ impl Judge {
     /// Whether its owner ever dropped a group.
     pub(crate) fn was_dropped(&self, group: GroupId) -> bool {
         self.dropped.contains_key(&group)
+    }
+
+    /// Workers of a host have failed, or live.
+    pub(crate) fn set_failed(&mut self, host: HostId, ranks: u64) {
+        self.failed_workers.insert(host, ranks);
+    }
+
+    /// Which workers have failed, of hosts where some did.
+    pub(crate) fn failed_workers(&self) -> impl Iterator<Item = (&HostId, &u64)> {
+        self.failed_workers.iter()
     }
 
     /// Whether its owner has deleted a group.

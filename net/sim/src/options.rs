@@ -83,6 +83,8 @@ pub struct Options {
     pub breaks: u64,
     /// How often a worker of each host drops an area, or claims one that was dropped.
     pub drops: u64,
+    /// How often a worker of each host fails, or somebody takes its rank again.
+    pub worker_deaths: u64,
     /// So many lines are placed at one peer at a time.
     pub place_most: u64,
     /// A host sends cuts of groups that it does not own.
@@ -127,8 +129,8 @@ overrides! {
     hosts: u16, iterations: u64, groups: u64, members: u64, lines: u64, copies: usize, attach: u64, interval_us: u64,
     loss: u64, corrupt: u64, duplicate: u64, false_loss: u64, delay_ns: u64, jitter_ns: u64, window: usize,
     max_payload: usize, rate: u64, faults_until: u64, partitions: u64, pauses: u64, crashes: u64, renewals: u64,
-    handovers: u64, short: u64, failing: u64, requests: u64, on_demand: u64, placing: bool, breaks: u64, drops: u64, place_most: u64,
-    impostor: bool, death: bool,
+    handovers: u64, short: u64, failing: u64, requests: u64, on_demand: u64, placing: bool, breaks: u64, drops: u64, worker_deaths: u64,
+    place_most: u64, impostor: bool, death: bool,
 }
 
 impl Options {
@@ -202,6 +204,7 @@ impl Options {
             drops: if random.chance(300) { random.between(1, 6) } else { 0 },
             place_most: random.pick(&[8, 40, 1 << 16]),
             failing: if random.chance(200) { random.between(1, 100) } else { 0 },
+            worker_deaths: if random.chance(200) { random.between(1, 6) } else { 0 },
             mutant: None,
             verbose: false,
         }

@@ -215,13 +215,20 @@ pub enum Event<'b> {
         /// The lower bits of the cut's number.
         cut: u32,
     },
-    /// The owner of an area of this host has dropped it, so that nobody gives it, or there is one again. When an agent starts, it is
+    /// The owner of an area of this host has dropped it or has failed, so that nobody gives it, or there is one again. When an agent starts, it is
     /// told of those that were dropped.
     Ownerless {
         /// The area.
         area: AreaId,
         /// Whether nobody owns it.
         is: bool,
+    },
+    /// Which of 64 workers of this host have failed. When an agent starts that is not the first one, it is told of all.
+    Failed {
+        /// The rank of the first of them.
+        first: u32,
+        /// A bit for each.
+        ranks: u64,
     },
     /// All events of the time before the agent's start were given.
     Ready,

@@ -224,6 +224,11 @@ impl Node {
             }
             Event::Given { group, to, rank, epoch } => self.given(group, to, Handover { epoch, rank }),
             Event::Ownerless { area, is } => self.ownerless(area, is),
+            Event::Failed { first, ranks } => {
+                for host in self.peers.hosts() {
+                    self.tell(host, Register::Failed(first, ranks));
+                }
+            }
             Event::Card { peer, card } => {
                 self.tell(peer, Register::Card(card));
             }
@@ -491,6 +496,7 @@ impl Node {
             Register::Card(card) => cx.out.push(Action::Card { peer: from, card }),
             Register::Grant(group, cut, places) => self.on_grant(cx, from, group, (cut, places)),
             Register::Ownerless(area, is) => self.on_ownerless(cx, from, serial, area, is),
+            Register::Failed(first, ranks) => cx.memory.failed(from, first, ranks),
             Register::Suspect(host, silent) => self.on_suspect(cx, from, host, silent),
             Register::Verdict(failed) => self.on_verdict(cx, from, failed),
             Register::Left => {

@@ -63,6 +63,8 @@ pub enum Register {
     Grant(GroupId, u64, Option<Vec<Place>>),
     /// To who has copies of an area of the sender: whether its owner has dropped it, so that nobody gives it.
     Ownerless(AreaId, bool),
+    /// Of 64 workers of the sender from this rank on, those that have failed: a bit for each.
+    Failed(u32, u64),
 }
 
 /// Where a group's owner is, as of one hand-over.
@@ -176,6 +178,7 @@ pub enum Key {
     Card,
     Grant(GroupId),
     Ownerless(AreaId),
+    Failed(u32),
 }
 
 impl Register {
@@ -203,6 +206,7 @@ impl Register {
             Register::Card(_) => Key::Card,
             Register::Grant(group, ..) => Key::Grant(*group),
             Register::Ownerless(area, _) => Key::Ownerless(*area),
+            Register::Failed(first, _) => Key::Failed(*first),
         }
     }
 
@@ -323,6 +327,11 @@ impl Register {
                 to.area(*area);
                 to.u8((*is).into());
             }
+            Register::Failed(first, ranks) => {
+                to.u8(21);
+                to.u32(*first);
+                to.u64(*ranks);
+            }
         }
     }
 
@@ -361,6 +370,7 @@ impl Register {
             }
             19 => Register::Grant(from.group()?, from.u64()?, from.option(get_places)?),
             20 => Register::Ownerless(from.area()?, from.bool()?),
+            21 => Register::Failed(from.u32()?, from.u64()?),
             _ => return Err(FrameError::Value { of: "a register" }),
         })
     }

@@ -199,7 +199,7 @@ impl Choices<'_> {
     }
 
     fn register(&mut self) -> Register {
-        match self.below(20) {
+        match self.below(21) {
             0 => {
                 let covers = self.below(255);
                 Register::Clock {
@@ -251,6 +251,7 @@ impl Choices<'_> {
                 Register::Grant(self.group(), self.u64(), places)
             }
             18 => Register::Ownerless(self.area(), self.below(2) == 0),
+            19 => Register::Failed(self.u32(), self.u64()),
             _ => Register::Left,
         }
     }

@@ -1,6 +1,7 @@
 //! One partition of an array on one worker: an area that it holds, shows to all, or only knows.
 use crate::contract::Layout;
 use crate::error::Result;
+use crate::fabric::attach_to;
 use crate::fabric::shown::{self, Shown, read_shown};
 use crate::view::Window;
 use hectare_dsm::{Area, Asked, Cells, Element, Error, Opened, Owned, Rank, Recalled, Worker};
@@ -61,7 +62,8 @@ impl<T: Element> Partition<T> {
         let mut mine = mine.into_iter().peekable();
         let mut parts = Vec::with_capacity(layout.parts());
         for part in 0..layout.parts() {
-            let area = worker.attach_within(&name(part), TIME_LIMIT)?;
+            let owner = layout.owners[part] as usize;
+            let area = attach_to(worker, "an array", &name(part), owner, TIME_LIMIT)?;
             let hold = mine.next_if(|(number, _)| *number == part).map_or(Hold::Elsewhere, |(_, hold)| hold);
             parts.push(Partition { area, hold, asked: Cell::new(None), spans_hosts });
         }

@@ -4,6 +4,7 @@ use super::{Key, hash, owner};
 use crate::array::{Value, wire};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::fabric::attach_to;
 use crate::fabric::shown::{self, Shown, read_shown};
 use crate::site::Site;
 use hectare_dsm::{Area, Worker};
@@ -123,8 +124,9 @@ impl Images {
         let (mine, shown) = mine.map_or_else(|error| (None, Err(error)), |mine| (Some(mine), Ok(())));
         let found = context.agree_on_same(site, shown).and_then(|()| {
             let worker = context.worker();
-            let all: Result<Vec<_>> =
-                (0..size).map(|rank| Ok(worker.attach_within::<u8>(&name(rank), TIME_LIMIT)?)).collect();
+            let place = site.to_string();
+            let attach = |rank| attach_to::<u8>(worker, &place, &name(rank), rank, TIME_LIMIT);
+            let all: Result<Vec<_>> = (0..size).map(attach).collect();
             context.agree_on_same(site, all)
         });
         // Of the two, nobody reads the one before any more, or the one that not all have found.

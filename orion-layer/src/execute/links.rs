@@ -1,7 +1,7 @@
 //! Latency and rate of the links between a program's hosts, which its workers measure once, before the first loop is planned.
 use crate::context::{Context, Outcome};
 use crate::error::Result;
-use crate::fabric::shown;
+use crate::fabric::{attach_to, shown};
 use crate::site::Site;
 use hectare_dependence::hosts::{Hosts, Link};
 use hectare_dsm::{AreaSpec, Owned, Rank};
@@ -91,10 +91,11 @@ impl Context<'_> {
             false => Ok(None),
         };
         let mut mine = self.agree_on(site, made.map_err(Into::into))?;
-        let timeout = self.timeout;
+        let (timeout, place) = (self.timeout, site.to_string());
         let others = leaders.iter().filter(|rank| leads && **rank != me);
-        let seen: Result<Vec<_>> =
-            others.map(|rank| Ok(self.fabric.worker.attach_within::<u8>(&name(*rank), timeout)?)).collect();
+        let seen: Result<Vec<_>> = others
+            .map(|rank| attach_to::<u8>(self.fabric.worker, &place, &name(*rank), *rank as usize, timeout))
+            .collect();
         let seen = self.agree_on(site, seen)?;
         // At first an area goes whole to who has not had it.
         let touched = mine.as_mut().map_or(Ok(()), |mine| {
@@ -140,9 +141,9 @@ impl Context<'_> {
             None => Ok(None),
         };
         let mut mine = self.agree_on(site, made.map_err(Into::into))?;
-        let timeout = self.timeout;
+        let (timeout, place) = (self.timeout, site.to_string());
         let areas: Result<Vec<_>> = (0..own.map_or(0, |_| leaders.len()))
-            .map(|at| Ok(self.fabric.worker.attach_within::<u8>(&name(at), timeout)?))
+            .map(|at| attach_to::<u8>(self.fabric.worker, &place, &name(at), leaders[at] as usize, timeout))
             .collect();
         let areas = self.agree_on(site, areas)?;
         let mut times = Vec::new();

@@ -2,8 +2,8 @@
 //! area of their sender's for each host that has receivers.
 use super::shown::{self, Shown, read_shown};
 use super::{Fabric, Parcel, Parcels, Write};
-use crate::error::Result;
-use hectare_dsm::{Area, AreaSpec, Owned, Rank, Version, Worker, WorkerInfo, WorkerState};
+use crate::error::{Error, Result};
+use hectare_dsm::{Area, AreaSpec, Element, Owned, Rank, Version, Worker, WorkerInfo, WorkerState};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(20);
 /// be on its way yet.
 const NOTICE: Duration = Duration::from_secs(2);
 const LAST_NOTICE: Duration = Duration::from_millis(300);
-/// How long until it looks which of these it is.
+/// How long until it looks which of these it is, or whether a worker whose area it waits for lives.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// One worker of a job, and its view of the others.
@@ -32,6 +32,46 @@ pub(crate) struct SharedMemory<'w> {
 /// a program leaves before its end.
 pub(crate) fn is_gone(worker: &WorkerInfo) -> bool {
     worker.state == WorkerState::Dead || (worker.state == WorkerState::Remote && worker.clock == u64::MAX)
+}
+
+/// Whether a worker that was there lives, as far as one can tell.
+fn is_alive(worker: &Worker, rank: usize) -> bool {
+    let workers = worker.job().workers().unwrap_or_default();
+    workers.iter().any(|other| other.rank as usize == rank && !is_gone(other))
+}
+
+/// The area of this name that worker `rank` makes, or has made; waits for it at most so long, and not for a worker that is gone.
+///
+/// # Errors
+/// [`Error::WorkerLost`] at `site`, and those of [`Worker::attach_within`].
+pub(crate) fn attach_to<T: Element>(
+    worker: &mut Worker,
+    site: &str,
+    name: &str,
+    rank: usize,
+    limit: Duration,
+) -> Result<Area<T>> {
+    let since = Instant::now();
+    let mut gone_since = None;
+    loop {
+        let left = limit.saturating_sub(since.elapsed());
+        match worker.attach_within(name, left.min(LOOK)) {
+            Err(hectare_dsm::Error::TimedOut { what, missing, .. }) => {
+                let waited = since.elapsed();
+                if waited >= limit {
+                    return Err(hectare_dsm::Error::TimedOut { what, waited, missing }.into());
+                }
+            }
+            attached => return Ok(attached?),
+        }
+        // What it had made may be on its way yet.
+        if is_alive(worker, rank) {
+            gone_since = None;
+        } else if gone_since.get_or_insert_with(Instant::now).elapsed() >= LAST_NOTICE {
+            let host = name_of_other(worker, rank);
+            return Err(Error::WorkerLost { site: site.into(), rank: rank as Rank, host });
+        }
+    }
 }
 
 /// What the host of worker `rank` is called, if it is another one than this worker's.
@@ -61,7 +101,7 @@ impl<'w> SharedMemory<'w> {
         let mine = worker.create::<u8>(AreaSpec::new(mailbox(worker.rank() as usize)), longest)?;
         let mut frames = Vec::with_capacity(size);
         for rank in 0..size {
-            frames.push(worker.attach_within::<u8>(&mailbox(rank), timeout)?);
+            frames.push(attach_to(worker, "the start of the program", &mailbox(rank), rank, timeout)?);
         }
         let mut hosts = worker.job().hosts();
         if hosts.is_empty() {
@@ -189,8 +229,7 @@ impl Fabric for SharedMemory<'_> {
     }
 
     fn is_alive(&self, rank: usize) -> bool {
-        let workers = self.worker.job().workers().unwrap_or_default();
-        workers.iter().any(|other| other.rank as usize == rank && !is_gone(other))
+        is_alive(self.worker, rank)
     }
 
     fn other_host(&self, rank: usize) -> Option<String> {
@@ -233,7 +272,8 @@ impl Fabric for SharedMemory<'_> {
             Parcel::ForAll => (None, 0, self.spans_hosts()),
             Parcel::Mine => (Some(here), me - self.hosts[here].start as usize, self.host_of(rank) != here),
         };
-        let area = self.worker.attach_within::<u8>(&area_name(name, rank, host), TIME_LIMIT)?;
+        let area = area_name(name, rank, host);
+        let area = attach_to::<u8>(self.worker, "an exchange", &area, rank, TIME_LIMIT)?;
         let bytes = read_shown(&area, self.worker, comes)?;
         visit(&bytes[word(bytes, number)..word(bytes, number + 1)])
     }

@@ -1,5 +1,6 @@
 //! Areas that one worker writes while all read them: open on one host; on several, published when their writer says so, those of
 //! one set in one state.
+use super::attach_to;
 use super::shown::spans_hosts;
 use crate::error::Result;
 use hectare_dsm::{Area, AreaSpec, Cells, Element, Error, Opened, Owned, Worker};
@@ -46,7 +47,7 @@ impl<T: Element> Watched<T> {
         };
         let mut all = Vec::with_capacity(workers);
         for rank in 0..workers {
-            all.push(worker.attach_within(&name(rank), TIME_LIMIT)?);
+            all.push(attach_to(worker, "a relaxed loop", &name(rank), rank, TIME_LIMIT)?);
         }
         Ok(Watched { mine, all, me })
     }

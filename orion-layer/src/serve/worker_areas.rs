@@ -1,8 +1,10 @@
 //! Shared memory with a part for each worker, which it alone writes and all read.
 use crate::error::Result;
+use crate::fabric::attach_to;
 use hectare_dsm::{Area, AreaSpec, Cells, Element, Opened, Worker};
 use std::time::Duration;
 
+const SITE: &str = "a served array";
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// The part of this worker, and those of all.
@@ -23,7 +25,7 @@ impl<T: Element> WorkerAreas<T> {
         let mut areas = WorkerAreas { mine: None, all: Vec::new() };
         areas.renew(worker, name, len)?;
         for rank in 0..workers {
-            areas.all.push(worker.attach_within(&part(name, rank), TIME_LIMIT)?);
+            areas.all.push(attach_to(worker, SITE, &part(name, rank), rank, TIME_LIMIT)?);
         }
         Ok(areas)
     }
@@ -34,7 +36,7 @@ impl<T: Element> WorkerAreas<T> {
         if worker.rank() == 0 {
             areas.renew(worker, name, len)?;
         }
-        areas.all.push(worker.attach_within(&part(name, 0), TIME_LIMIT)?);
+        areas.all.push(attach_to(worker, SITE, &part(name, 0), 0, TIME_LIMIT)?);
         Ok(areas)
     }
 

@@ -103,6 +103,7 @@ fn start(
         shared: &shared,
         voice: &voice,
         keep_going: what.keep_going,
+        is_launched: what.on.launched,
         grace: Duration::from_secs(what.grace_s),
         terminal: Terminal::find(),
         wait_for_terminal: Vec::new(),

@@ -52,6 +52,8 @@ pub(super) struct Supervisor<'a> {
     pub(super) shared: &'a Job,
     pub(super) voice: &'a Sink,
     pub(super) keep_going: bool,
+    /// Other processes of the program are another launcher's, who decides what becomes of them.
+    pub(super) is_launched: bool,
     pub(super) grace: Duration,
     pub(super) terminal: Terminal,
     /// Groups that are stopped until the terminal is free.
@@ -274,8 +276,9 @@ impl Supervisor<'_> {
         let lost = self.shared.check_hosts().err();
         let code = if lost.is_some() { HostFailed::CODE } else { code_of(status) };
         self.first_failure = self.first_failure.or(Some(code));
-        if self.keep_going {
-            // The others go on: those who wait for this one to join need not wait any longer.
+        if self.keep_going || self.is_launched {
+            // The others go on, or may: those who wait for this one to join, here or on other hosts, need not wait any longer. A worker
+            // that lives on in another process than the one that was started has not failed.
             let _ = self.shared.note_failure(rank);
         }
         if let Some(on_failure) = self.on_failure {
@@ -283,9 +286,16 @@ impl Supervisor<'_> {
         }
         match (told_to_end, self.keep_going, is_first) {
             (true, ..) => {}
-            (.., true) if let Some(lost) = lost => {
+            _ if let Some(lost) = lost => {
                 self.voice.say(&format!("hectare: {lost}; the others are terminated"));
                 self.end(Signal::TERM);
+            }
+            _ if self.is_launched => {
+                self.voice.say(&format!("hectare: rank {rank} failed: {status}"));
+                if !self.keep_going {
+                    // What it started.
+                    self.end(Signal::TERM);
+                }
             }
             (_, true, true) => {
                 self.voice.say(&format!("hectare: rank {rank} failed first: {status}; the others go on"))

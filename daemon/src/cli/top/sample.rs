@@ -70,8 +70,8 @@ pub struct WorkerSample {
     pub host: Option<String>,
     /// Its clock.
     pub clock: u64,
-    /// For how many seconds, as far as this command has looked, its host's clock has been the lowest of all and has not risen, though
-    /// a worker of this host is ahead.
+    /// For how many seconds, as far as this command has looked, its host's clock has been the lowest of all and has not risen, while
+    /// a worker of this host that is ahead waits.
     pub stands_s: Option<f64>,
     /// Rounds completed with it.
     pub rounds: u64,
@@ -122,12 +122,13 @@ struct Watched {
     standing: BTreeMap<u32, (u64, Instant)>,
 }
 
-/// The workers of other hosts that workers of this one wait for, as far as their clocks tell: they have the lowest. While a round waits
-/// for a worker of this host, nothing is known of the clocks that the others have meanwhile.
+/// The workers of other hosts that workers of this one wait for, as far as their clocks tell: they have the lowest. A worker that is
+/// ahead and works waits for nobody: its consistency lets it. While a round waits for a worker of this host, nothing is known of the
+/// clocks that the others have meanwhile.
 pub(crate) fn holding_up(snapshot: &Snapshot) -> impl Iterator<Item = &WorkerSnapshot> {
     let clocks = || snapshot.workers.iter().filter(|worker| worker.state != WorkerState::Dead);
     let lowest = clocks().map(|worker| worker.clock).min().unwrap_or(0);
-    let here = |worker: &&WorkerSnapshot| worker.host.is_none() && worker.clock != u64::MAX;
+    let here = |worker: &&WorkerSnapshot| worker.host.is_none() && worker.waits && worker.clock != u64::MAX;
     let ahead = clocks().filter(here).any(|worker| worker.clock > lowest)
         && !snapshot.workers.iter().any(|worker| worker.waited_for);
     clocks().filter(move |worker| ahead && worker.host.is_some() && worker.clock == lowest)

@@ -194,3 +194,40 @@ fn a_small_terminal_and_a_pause_are_no_trouble() {
     let by_name = picture(View { areas_by_name: true, ..VIEW }, 100, 16).0.join("\n");
     assert!(by_name.find("items/0") < by_name.find("users/0"));
 }
+
+/// A worker that is ahead of another host and works is within its bound: it waits for nobody.
+#[test]
+fn a_host_holds_up_those_who_wait_for_it() {
+    use hectare_dsm::{Job, agent::RemoteWorker};
+    use std::sync::mpsc::channel;
+    use std::time::{Duration, Instant};
+    let job = Job::builder().hosts(&[1, 1], 0).embedded().unwrap();
+    let agent = job.agent().unwrap();
+    agent.set_worker(1, RemoteWorker::There).unwrap();
+    let monitor = job.monitor().unwrap();
+    let held_up = || {
+        let snapshot = monitor.snapshot(0).unwrap();
+        super::super::sample::holding_up(&snapshot).map(|worker| worker.rank).collect::<Vec<_>>()
+    };
+    let job = &job;
+    let ((ahead, is_ahead), (go, may_go)) = (channel(), channel());
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(move || {
+            let mut worker = job.worker().unwrap();
+            worker.tick().unwrap();
+            worker.sync().unwrap();
+            ahead.send(()).unwrap();
+            may_go.recv().unwrap();
+            worker.wait_clocks(0).unwrap();
+        });
+        is_ahead.recv().unwrap();
+        let while_it_works = held_up();
+        go.send(()).unwrap();
+        let since = Instant::now();
+        while held_up() != [1] && since.elapsed() < Duration::from_secs(20) {}
+        let while_it_waits = held_up();
+        agent.set_clock(1, 1).unwrap();
+        waits.join().unwrap();
+        assert_eq!((while_it_works, while_it_waits, held_up()), (vec![], vec![1], vec![]));
+    });
+}

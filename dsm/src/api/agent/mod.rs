@@ -81,6 +81,9 @@ pub struct Agent {
     round: RoundWord,
     /// The clocks that were told: those of this host, and of all.
     clocks: (u64, u64),
+    /// The failed workers that were told, 64 to a word, and the count of their changes when they were.
+    failed: Vec<u64>,
+    absences: u32,
 }
 
 impl Job {
@@ -96,7 +99,8 @@ impl Job {
         let untold = RefCell::default();
         let (known, again) = (Vec::new(), Vec::new());
         let (leaves, buried) = (false, false);
-        Ok(Agent { desk, untold, known, again, leaves, buried, heard, round, clocks: (0, 0) })
+        let (clocks, failed, absences) = ((0, 0), Vec::new(), 0);
+        Ok(Agent { desk, untold, known, again, leaves, buried, heard, round, clocks, failed, absences })
     }
 }
 

@@ -7,7 +7,8 @@ use crate::protocol::label;
 use crate::protocol::ownership;
 use crate::protocol::publication::Version;
 use crate::segment::element::ElementType;
-use crate::segment::layout::bits;
+use crate::segment::layout::{WorkerRecord, bits};
+use crate::segment::mapping::Segment;
 use crate::segment::parts::Parts;
 use std::sync::atomic::Ordering;
 
@@ -42,8 +43,8 @@ pub enum Event {
         /// The number of the last request.
         request: u64,
     },
-    /// The owner of an area of this host has dropped it, so that nobody gives it; or there is one again. Not told of one that was never
-    /// dropped.
+    /// The owner of an area of this host has dropped it, or has failed, as its launcher says, so that nobody gives it; or there is one
+    /// again. Not told of one that always had one.
     Ownerless {
         /// The area.
         area: AreaId,
@@ -70,6 +71,14 @@ pub enum Event {
         name: String,
         /// The type that was asked for.
         element: ElementType,
+    },
+    /// Which workers of this host have failed, as their launcher says ([`Job::note_failure`](crate::Job::note_failure)). An agent that is
+    /// not the first one is told of all, since other hosts may have heard otherwise.
+    Failed {
+        /// The first of 64 workers that this is about, or of less if this host has less.
+        first: Rank,
+        /// A bit for each of them.
+        ranks: u64,
     },
     /// The lowest clock that all workers of this host have reached, by [`Worker::tick`](crate::Worker::tick), and the lowest
     /// that all workers are known here to have reached. Comes after the events of all that they cover.
@@ -110,6 +119,8 @@ impl Agent {
         let used = segment.used_areas();
         let looked_everywhere = self.known.len();
         self.known.resize(used.max(looked_everywhere), Known::default());
+        // Before the areas, which may have no owner since.
+        self.look_for_failed(events);
         for index in std::mem::take(&mut self.again) {
             self.look_at(index, events);
         }
@@ -175,8 +186,10 @@ impl Agent {
             known.given = word.epoch();
             events.push(Event::Given { area, to: word.rank(), epoch: word.epoch() });
         }
-        if word.is_dropped() != known.is_ownerless {
-            known.is_ownerless = word.is_dropped();
+        let is_ownerless =
+            word.is_dropped() || word.holder().is_some_and(|rank| has_failed_here(segment, rank));
+        if is_ownerless != known.is_ownerless {
+            known.is_ownerless = is_ownerless;
             events.push(Event::Ownerless { area, is: known.is_ownerless });
         }
         let parts = Parts::of(segment, index);
@@ -199,6 +212,31 @@ impl Agent {
         }
     }
 
+    fn look_for_failed(&mut self, events: &mut Vec<Event>) {
+        let segment = &self.desk.shared.segment;
+        let is_first_look = self.failed.is_empty();
+        // Acquire: before the marks; pairs with `Shared::set_absent`.
+        let absences = segment.header().agent.absences.load(Ordering::Acquire);
+        if !segment.spans_hosts() || (absences == self.absences && !is_first_look) {
+            return;
+        }
+        self.absences = absences;
+        let here = segment.ranks_here();
+        let others_may_know = is_first_look && self.desk.number() > 1;
+        self.failed.resize((here.len().div_ceil(64)).max(1), 0);
+        for (first, told) in here.clone().step_by(64).zip(&mut self.failed) {
+            let marked = (first..here.end).take(64).filter(|rank| has_failed_here(segment, *rank));
+            let ranks = marked.fold(0, |ranks, rank| ranks | 1 << (rank - first));
+            if ranks != *told || others_may_know {
+                *told = ranks;
+                events.push(Event::Failed { first, ranks });
+            }
+        }
+        let owner = |index: usize| ownership::load(&segment.areas()[index].own.ownership).holder();
+        let is_concerned = |index: &usize| owner(*index).is_some_and(|rank| here.contains(&rank));
+        self.again.extend((0..segment.used_areas()).filter(is_concerned));
+    }
+
     fn look_for_listed(&self, events: &mut Vec<Event>) {
         let shared = &self.desk.shared;
         if shared.segment.header().wanted.load(Ordering::Relaxed) == 0 {
@@ -212,4 +250,11 @@ impl Agent {
             }));
         }
     }
+}
+
+/// Whether a worker of this host has failed, as its launcher says.
+fn has_failed_here(segment: &Segment, rank: Rank) -> bool {
+    // Relaxed: nothing was written before a mark that who reads it needs.
+    let is_marked = |record: &WorkerRecord| record.absent.load(Ordering::Relaxed) != 0;
+    segment.host_of(rank).is_none() && segment.workers().get(rank as usize).is_some_and(is_marked)
 }

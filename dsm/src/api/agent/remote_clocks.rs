@@ -1,5 +1,6 @@
 //! The agent tells this host of the workers of others.
 use super::Agent;
+use crate::engine::shared::Shared;
 use crate::error::{Error, Rank, Result};
 use crate::protocol::round::{Work, slot_state};
 
@@ -34,17 +35,56 @@ impl Agent {
     /// # Errors
     /// [`Error::NoSuchWorker`] if the rank is not one of another host, [`Error::ForkedChild`].
     pub fn set_worker(&self, rank: Rank, worker: RemoteWorker) -> Result<()> {
-        let shared = &self.desk.shared;
-        shared.check_process()?;
-        if shared.segment.host_of(rank).is_none() {
-            return Err(Error::NoSuchWorker { rank });
-        }
+        let shared = self.shared_with(rank)?;
         shared.segment.all_seats()[rank as usize].set_state(match worker {
             RemoteWorker::There => slot_state::REMOTE,
             RemoteWorker::Absent => slot_state::ABSENT,
             RemoteWorker::Dead => slot_state::LOST,
         });
         Ok(())
+    }
+
+    /// A worker of another host has failed, as its launcher says there, or somebody has its rank again ([`Event::Failed`](super::news::Event::Failed)
+    /// of that host's agent). Whether its host lives is told by [`Agent::set_worker`].
+    ///
+    /// ```
+    /// use hectare_dsm::agent::RemoteWorker;
+    /// use hectare_dsm::{Error, Job, WorkerState};
+    /// use std::time::Duration;
+    /// let job = Job::builder().hosts(&[1, 2], 0).embedded()?;
+    /// let (agent, mut worker) = (job.agent()?, job.worker()?);
+    /// agent.set_worker(1, RemoteWorker::There)?;
+    /// agent.set_failed(1, true)?;
+    /// assert_eq!(job.workers()?[1].state, WorkerState::Dead);
+    /// let waited = worker.wait_for_workers(2, Duration::MAX);
+    /// assert!(matches!(waited, Err(Error::WorkerFailed { rank: 1 })));
+    /// agent.set_failed(1, false)?;
+    /// assert_eq!(job.workers()?[1].state, WorkerState::Remote);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoSuchWorker`] if the rank is not one of another host, [`Error::ForkedChild`].
+    pub fn set_failed(&self, rank: Rank, failed: bool) -> Result<()> {
+        let shared = self.shared_with(rank)?;
+        let is_marked = shared.has_failed_elsewhere(rank);
+        match failed {
+            // Of several, the first that was told is the one to name.
+            true if is_marked => {}
+            true => shared.note_absent(rank),
+            false => shared.set_absent(rank, 0),
+        }
+        Ok(())
+    }
+
+    /// The job, of which the rank is one of another host.
+    fn shared_with(&self, rank: Rank) -> Result<&Shared> {
+        let shared = &self.desk.shared;
+        shared.check_process()?;
+        if shared.segment.host_of(rank).is_none() {
+            return Err(Error::NoSuchWorker { rank });
+        }
+        Ok(shared)
     }
 
     /// The workers of another host have all reached `clock`, and what that covers is published here; `u64::MAX`: none of them

@@ -1,14 +1,15 @@
 //! Workers that will not come: what a launcher knows and those who wait for them do not.
 use super::Job;
 use crate::error::{Error, Rank, Result};
-use std::sync::atomic::Ordering;
 
 impl Job {
     /// For launchers: the process that was to be worker `rank`, or was it, has failed, and nobody comes in its place. Those who
     /// wait for that worker ([`Worker::wait_for_workers`](crate::Worker::wait_for_workers)) learn of it at once, and
     /// not when their time is over. Holds until a worker takes the rank, or [`Job::expect`] takes it back. False,
-    /// and nothing is noted, if a worker of this host that lives has the rank. Of one on another host, whose memory is not here, the
-    /// launcher's word counts: it is [`WorkerState::Dead`](crate::WorkerState::Dead) from then on.
+    /// and nothing is noted, if a worker that lives has the rank.
+    ///
+    /// Said on the worker's host: the agent tells the others, also when it holds no longer. There, such a worker is
+    /// [`WorkerState::Dead`](crate::WorkerState::Dead) meanwhile.
     ///
     /// ```
     /// use hectare_dsm::{Error, Job};
@@ -24,16 +25,20 @@ impl Job {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NoSuchWorker`] for a rank that the job has no room for, [`Error::ForkedChild`].
+    /// [`Error::NoSuchWorker`] for a rank that the job has no room for, [`Error::WorkerElsewhere`] for one of another host,
+    /// [`Error::ForkedChild`].
     pub fn note_failure(&self, rank: Rank) -> Result<bool> {
-        let marks = self.shared.segment.workers().iter().map(|record| record.absent.load(Ordering::Relaxed));
-        // The first is the one to name: others may have failed because of it.
-        let order = marks.max().unwrap_or(0).saturating_add(1);
-        self.set_absent(rank, order)?;
+        self.check_rank_here(rank)?;
+        let is_taken = || self.shared.live_process(rank).is_some();
+        // Before the mark, of which other hosts are told.
+        if is_taken() {
+            return Ok(false);
+        }
+        self.shared.note_absent(rank);
         // A worker that took the rank meanwhile has cleared the word, or its seat shows it here.
-        let nobody = self.shared.segment.host_of(rank).is_some() || self.shared.live_process(rank).is_none();
+        let nobody = !is_taken();
         if !nobody {
-            self.set_absent(rank, 0)?;
+            self.shared.set_absent(rank, 0);
         }
         Ok(nobody)
     }
@@ -52,14 +57,19 @@ impl Job {
     /// # Errors
     /// Those of [`Job::note_failure`].
     pub fn expect(&self, rank: Rank) -> Result<()> {
-        self.set_absent(rank, 0)
+        self.check_rank_here(rank)?;
+        self.shared.set_absent(rank, 0);
+        Ok(())
     }
 
-    fn set_absent(&self, rank: Rank, order: u32) -> Result<()> {
+    fn check_rank_here(&self, rank: Rank) -> Result<()> {
         self.shared.check_process()?;
-        let record = self.shared.segment.workers().get(rank as usize).ok_or(Error::NoSuchWorker { rank })?;
-        // SeqCst: before the look at the seat; pairs with the joiner, which clears this after its seat's state.
-        record.absent.store(order, Ordering::SeqCst);
-        Ok(())
+        if self.shared.segment.workers().get(rank as usize).is_none() {
+            return Err(Error::NoSuchWorker { rank });
+        }
+        match self.shared.segment.host_of(rank) {
+            Some(_) => Err(self.shared.on_other_host(rank)),
+            None => Ok(()),
+        }
     }
 }

@@ -16,8 +16,8 @@ pub enum WorkerState {
     Straggler,
     /// It joins or leaves.
     Changing,
-    /// The kernel says that its thread is gone; its areas can be claimed. Or it is on another host, and the
-    /// launcher says so ([`Job::note_failure`]), or its host's agent.
+    /// The kernel says that its thread is gone; its areas can be claimed. Of one on another host: its host has failed, or its
+    /// launcher there says that it has ([`Job::note_failure`]).
     Dead,
     /// It is on another host of the job, and there. Its process and thread are 0, its clock is its host's.
     Remote,

@@ -125,8 +125,7 @@ fn try_slot(shared: &Shared, rank: Rank) -> bool {
     if !is_taken {
         return false;
     }
-    // SeqCst: after the seat's state; pairs with `Job::note_failure`, which stores and then looks at the state.
-    record.absent.store(0, Ordering::SeqCst);
+    shared.set_absent(rank, 0);
     fault_point();
     shared.recount();
     fault_point();

@@ -246,6 +246,16 @@ impl Memory for HostMemory {
         self.works();
     }
 
+    fn failed(&mut self, host: HostId, first: u32, ranks: u64) {
+        if !self.works() {
+            return;
+        }
+        if first != 64 * u32::from(host.0) {
+            self.broke(Promise::Told, format!("{host} says which workers from {first} on have failed"));
+        }
+        self.failed_workers.insert(host, ranks);
+    }
+
     fn ownerless(&mut self, area: AreaId, is: bool) {
         if !self.works() {
             return;

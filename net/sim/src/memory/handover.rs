@@ -62,6 +62,21 @@ impl HostMemory {
         self.tell_dropped(group, is, members);
     }
 
+    /// One of 64 workers of this host fails, or somebody takes its rank again.
+    pub(crate) fn fail_or_live(&mut self) {
+        let ranks = self.failed_workers.entry(self.host).or_default();
+        *ranks ^= 1 << (ranks.count_ones() * 5 + 1) % 64;
+        self.judge.borrow_mut().set_failed(self.host, *ranks);
+        self.tell_failed();
+    }
+
+    /// Which workers have failed, also for a new agent.
+    pub(super) fn tell_failed(&mut self) {
+        if let Some(&ranks) = self.failed_workers.get(&self.host) {
+            self.events.push_back(Event::Failed { first: 64 * u32::from(self.host.0), ranks });
+        }
+    }
+
     fn tell_dropped(&mut self, group: GroupId, is: bool, members: u16) {
         for member in 0..members {
             self.events.push_back(Event::Ownerless { area: AreaId { group, member }, is });

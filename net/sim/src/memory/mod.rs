@@ -57,6 +57,8 @@ pub(crate) struct HostMemory {
     /// Groups that are received.
     pub(crate) remote: BTreeMap<GroupId, Remote>,
     clocks: BTreeMap<HostId, u64>,
+    /// Which workers of each host have failed, as it says; of this host, if any has.
+    failed_workers: BTreeMap<HostId, u64>,
     /// Groups that a peer may be writing itself.
     written: BTreeMap<GroupId, HostId>,
     /// The peers that may write here no more.
@@ -115,6 +117,7 @@ impl HostMemory {
             kept: BTreeMap::new(),
             remote: BTreeMap::new(),
             clocks: others.map(|other| (other, 0)).collect(),
+            failed_workers: BTreeMap::new(),
             written: BTreeMap::new(),
             shut: Vec::new(),
             forcing: BTreeSet::new(),
@@ -251,6 +254,7 @@ impl HostMemory {
         }
         self.tell_given();
         self.tell_all_dropped();
+        self.tell_failed();
         self.events.push_back(Event::Clocks { clock: self.local, lowest: self.lowest });
     }
 
@@ -505,6 +509,7 @@ impl HostMemory {
         judge.all_are_owned()
             && self.own.values().all(|own| own.given.is_none())
             && self.worker.iteration == self.iterations
+            && judge.failed_workers().all(|(host, ranks)| self.failed_workers.get(host) == Some(ranks))
             && !(self.worker.waits && self.mode == Mode::Barrier && self.lowest < self.worker.clock)
             && self.remote.iter().filter(|(_, remote)| !remote.members.is_empty()).all(|(group, remote)| {
                 let newest = judge.newest(*group).map(|newest| &newest.state.versions);
@@ -557,7 +562,7 @@ impl HostMemory {
                 }
             }
         }
-        text += &format!(" {:?}", self.owners);
+        text += &format!(" {:?}, failed workers {:?}", self.owners, self.failed_workers);
         for (group, own) in self.own.iter().filter(|(_, own)| own.given.is_some()) {
             text += &format!(" gave {group:?} to {:?};", own.given);
         }

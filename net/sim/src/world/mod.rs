@@ -72,6 +72,8 @@ enum What {
     Give(u16, u16),
     /// A worker drops an area, or claims one that was dropped.
     Drop(u16),
+    /// A worker fails, or somebody takes its rank again.
+    Fail(u16),
     Crash(u16, Option<u32>),
     Start(u16),
     Pause(u16, u64),
@@ -315,7 +317,11 @@ impl World {
         }
         let of = match &what {
             What::Round(host) | What::Agent(host) | What::Timeout(host, _) | What::Start(host) => Some(*host),
-            What::Attach(host, _) | What::Renew(host) | What::Give(host, _) | What::Drop(host) => Some(*host),
+            What::Attach(host, _)
+            | What::Renew(host)
+            | What::Give(host, _)
+            | What::Drop(host)
+            | What::Fail(host) => Some(*host),
             What::Connected { at, .. } | What::Told { at, .. } => Some(*at),
             What::Deliver { to, .. } => Some(*to),
             What::Pair { at, .. } | What::Wrote { at, .. } => Some(*at),
@@ -387,6 +393,10 @@ impl World {
             }
             What::Drop(host) => {
                 self.hosts[usize::from(host)].memory.drop_or_claim();
+                self.serve(host);
+            }
+            What::Fail(host) => {
+                self.hosts[usize::from(host)].memory.fail_or_live();
                 self.serve(host);
             }
             What::Crash(host, fuel) => match fuel {

@@ -154,6 +154,10 @@ impl World {
             let (host, at) = (self.random.below(hosts.into()) as u16, self.random.below(until));
             self.at(at, What::Drop(host));
         }
+        for _ in 0..self.options.worker_deaths * u64::from(hosts) {
+            let (host, at) = (self.random.below(hosts.into()) as u16, self.random.below(until));
+            self.at(at, What::Fail(host));
+        }
         if self.options.impostor && hosts > 2 {
             for _ in 0..40 {
                 let at = self.random.below(until);

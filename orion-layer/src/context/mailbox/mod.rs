@@ -262,7 +262,12 @@ impl Mailbox {
                 }
             };
         }
-        if head.sequence != 0 && fabric.is_alive(rank) {
+        // Where one has died after its frame, another may be a call ahead.
+        let has_died = |rank: &usize| exit_notice(fabric, *rank).is_none() && !fabric.is_alive(*rank);
+        if let Some(rank) = (0..fabric.size()).find(has_died) {
+            return lost(fabric, site, rank);
+        }
+        if head.sequence != 0 {
             return self.diverged(fabric, site.to_string(), rank, head.site());
         }
         lost(fabric, site, rank)

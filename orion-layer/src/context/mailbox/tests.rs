@@ -2,6 +2,7 @@
 use super::*;
 use crate::fabric::{Parcel, Parcels, Write};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
 
 /// Parcels one after the other, and their lengths.
@@ -12,6 +13,8 @@ struct Shared {
     barrier: Barrier,
     posted: Vec<Mutex<Vec<u8>>>,
     left: Vec<OnceLock<Vec<u8>>>,
+    /// Those that are to be taken for dead.
+    dead: Vec<AtomicBool>,
     /// By name and sender.
     parcels: Mutex<HashMap<(String, usize), Offered>>,
 }
@@ -60,8 +63,8 @@ impl Fabric for Copies {
         self.shared.left[rank].get().map(Vec::as_slice)
     }
 
-    fn is_alive(&self, _rank: usize) -> bool {
-        true
+    fn is_alive(&self, rank: usize) -> bool {
+        !self.shared.dead[rank].load(Relaxed)
     }
 
     fn other_host(&self, _rank: usize) -> Option<String> {
@@ -104,6 +107,7 @@ fn on_threads<R: Send>(size: usize, act: impl Fn(&mut Copies, &mut Mailbox) -> R
         barrier: Barrier::new(size),
         posted: (0..size).map(|_| Mutex::new(vec![0; FRAME_BYTES])).collect(),
         left: (0..size).map(|_| OnceLock::new()).collect(),
+        dead: (0..size).map(|_| AtomicBool::new(false)).collect(),
         parcels: Mutex::default(),
     });
     let thread = |rank: usize| {
@@ -157,4 +161,20 @@ fn frames_from_elsewhere_tell_programs_apart() {
     });
     let Err(Error::Diverged { here, there_rank: 1, there, .. }) = &ended[0] else { panic!("{:?}", ended[0]) };
     assert_eq!((here.as_str(), there.as_str()), ("program.rs:7:1", "program.rs:8:1"));
+}
+
+/// Who has posted its frame and died may let another one go on before all have read theirs.
+#[test]
+fn a_frame_of_a_later_call_is_no_divergence_where_one_has_died() {
+    let ended = on_threads(3, |copies, mailbox| {
+        copies.shared.dead[2].store(true, Relaxed);
+        mailbox.sequence += u64::from(copies.rank == 0);
+        mailbox.exchange(
+            copies,
+            Site { file: "program.rs", line: 7, column: 1 },
+            Outcome::Value(&[]),
+            |_, _| Ok(()),
+        )
+    });
+    assert!(matches!(ended[1], Err(Error::WorkerLost { rank: 2, .. })), "{:?}", ended[1]);
 }

@@ -1,5 +1,6 @@
 //! Which tiles of a pass were begun and ended: a word for each in an open area, written by who has the tile's parts.
 use crate::error::Result;
+use crate::fabric::attach_to;
 use hectare_dsm::{Area, AreaSpec, Opened, Worker};
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ impl Claims {
             }
             _ => None,
         };
-        Ok(Claims { _mine: mine, words: worker.attach_within(&name, TIME_LIMIT)?, tiles })
+        Ok(Claims { _mine: mine, words: attach_to(worker, "a loop", &name, 0, TIME_LIMIT)?, tiles })
     }
 
     /// How far each tile is in pass `pass`, which is not 0. Of a tile whose parts this worker holds it is the truth: who

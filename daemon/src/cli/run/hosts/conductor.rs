@@ -16,6 +16,7 @@ use hectare_wire::{JobHost, TransportChoice, check_job_name};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::event::poll;
 use rustix::process::{Signal, getpid, kill_process};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -162,7 +163,14 @@ fn start_all(what: &Run, plan: &Plan, events: &Sender<Event>) -> Result<Vec<Host
             }
         };
         command.push("run-part".into());
-        let remote = Remote::start(&command, number, events).usage()?;
+        let remote = Remote::start(&command, number, events).or_else(|error| {
+            // A remote shell that there is not, or that is no program, is one that was not meant.
+            let kind = error.downcast_ref().map(std::io::Error::kind);
+            match kind {
+                Some(ErrorKind::NotFound | ErrorKind::PermissionDenied) => Err(error).usage(),
+                _ => Err(error),
+            }
+        })?;
         let key = (String::new(), String::new());
         let (place, state, said) = (place.clone(), State::Started, Vec::new());
         Ok(Host { place, remote, state, at: None, key, said })
@@ -384,7 +392,7 @@ impl Conductor<'_> {
 
     /// The agent on a host says that another one is lost. What ranks fail of then is a consequence.
     fn host_lost(&mut self, number: usize, host: &str, cause: &str) {
-        if self.code.is_none() && self.kill_at.is_none() {
+        if self.kill_at.is_none() {
             let by = self.name(number);
             self.voice.say(&format!(
                 "hectare: host {host} is lost, says host {by}: {cause}; the others are terminated"
@@ -402,11 +410,6 @@ impl Conductor<'_> {
     }
 
     fn rank_failed(&mut self, number: usize, rank: u32, status: ExitStatus) {
-        if self.what.keep_going {
-            // Those who wait on other hosts for it to join learn that it does not come.
-            let others = self.hosts.iter().enumerate().filter(|(other, _)| *other != number);
-            others.for_each(|(_, host)| host.remote.tell(Order::Absent(rank)));
-        }
         let told_to_end = self.kill_at.is_some();
         match &mut self.first {
             _ if self.code.is_some() || told_to_end => {

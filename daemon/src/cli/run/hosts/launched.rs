@@ -112,7 +112,7 @@ fn make(connection: &Connection, seat: &Seat, on: &HostOptions, job: &str, deadl
         _ => error,
     })?;
     let key_file = path.to_str().with_context(|| format!("{} is no UTF-8", path.display()))?.to_owned();
-    let (place, address) = meeting_place(seat, on).usage()?;
+    let (place, address) = meeting_place(seat, on)?;
     // The agent takes the port when the job is made.
     let mut reserved = None;
     let reserve = |address: IpAddr| -> Result<Guest> {
@@ -158,8 +158,23 @@ fn reserve(on: &HostOptions, address: IpAddr) -> Result<Place> {
 }
 
 /// Where the hosts meet: the host of rank 0.
+///
+/// # Errors
+/// Wrong usage, if nobody has said where or has written no port; a name that cannot be looked up is this host's failure.
 fn meeting_place(seat: &Seat, on: &HostOptions) -> Result<(String, SocketAddr)> {
-    let (host, port) = match (&on.rendezvous, &seat.first_host) {
+    let (host, port) = named_place(seat, on).usage()?;
+    let unknown = |why: String| HostFailed::new(host_name(), format!("the meeting place {host} {why}"));
+    let found = (host.as_str(), port).to_socket_addrs();
+    let found = found.map_err(|error| unknown(format!("is unknown here: {error}")))?;
+    let found: Vec<SocketAddr> = found.collect();
+    let best = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    let address = *best.ok_or_else(|| unknown("has no address".into()))?;
+    Ok((host, address))
+}
+
+/// Its name and port, as the user or the launcher says.
+fn named_place(seat: &Seat, on: &HostOptions) -> Result<(String, u16)> {
+    Ok(match (&on.rendezvous, &seat.first_host) {
         (Some(meet), _) => match meet.rsplit_once(':') {
             Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
                 let port = port.parse().with_context(|| format!("--rendezvous {meet}: {port} is no port"))?;
@@ -171,12 +186,7 @@ fn meeting_place(seat: &Seat, on: &HostOptions) -> Result<(String, SocketAddr)> 
         (None, None) => {
             bail!("the launcher does not say which host has rank 0: say it by --rendezvous HOST:PORT")
         }
-    };
-    let found = (host.as_str(), port).to_socket_addrs();
-    let found: Vec<SocketAddr> = found.with_context(|| format!("{host} is unknown here"))?.collect();
-    let best = found.iter().find(|address| address.is_ipv4()).or(found.first());
-    let address = *best.with_context(|| format!("{host} has no address"))?;
-    Ok((host, address))
+    })
 }
 
 fn host_name() -> String {

@@ -11,7 +11,7 @@ use std::io::{BufRead, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The version of these messages.
-pub(super) const VERSION: u32 = 4;
+pub(super) const VERSION: u32 = 5;
 const CALLER: &str = "hectare-run";
 const PART: &str = "hectare-part";
 /// Lines before that of the version are skipped, up to so many bytes.
@@ -30,8 +30,6 @@ pub(super) enum Order {
     Go,
     /// A signal for the processes, by its number.
     Signal(i32),
-    /// This rank of another host does not come.
-    Absent(u32),
     /// End the processes at once.
     Kill,
     /// All hosts are done.

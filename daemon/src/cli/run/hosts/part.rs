@@ -117,6 +117,7 @@ fn run(dir: &RunDir, caller: &Arc<Caller>, orders: &mut Orders) -> Result<()> {
         shared: &shared,
         voice: &voice,
         keep_going: make.keep_going,
+        is_launched: false,
         grace: Duration::from_secs(make.grace_s),
         terminal: Terminal::none(),
         wait_for_terminal: Vec::new(),
@@ -135,10 +136,10 @@ fn run(dir: &RunDir, caller: &Arc<Caller>, orders: &mut Orders) -> Result<()> {
     }
     let (left, leave) = channel::<()>();
     std::thread::scope(|scope| -> Result<()> {
-        let (signals, shared) = (&signals, &shared);
+        let signals = &signals;
         scope.spawn(move || {
             let _left = left;
-            obey(orders, signals, shared);
+            obey(orders, signals);
         });
         let ended = supervisor.supervise();
         output.finish();
@@ -189,7 +190,7 @@ fn prepare(dir: &RunDir, caller: &Caller, orders: &mut Orders) -> Result<Option<
                 return Ok(Some((made, Signals::catch()?)));
             }
             Order::Leave | Order::Kill => break,
-            Order::Signal(_) | Order::Absent(_) => {}
+            Order::Signal(_) => {}
         }
     }
     Ok(None)
@@ -233,7 +234,7 @@ fn make_job(dir: &RunDir, make: Make, key: Option<&Path>, reserved: Option<Place
 }
 
 /// Does what the caller says until all hosts are done, or it is gone.
-fn obey(orders: &mut Orders, signals: &Signals, shared: &Job) {
+fn obey(orders: &mut Orders, signals: &Signals) {
     let kill = || signals.raise(Signal::KILL);
     loop {
         match receive(orders) {
@@ -242,7 +243,6 @@ fn obey(orders: &mut Orders, signals: &Signals, shared: &Job) {
                     signals.raise(signal);
                 }
             }
-            Ok(Some(Order::Absent(rank))) => drop(shared.note_failure(rank)),
             Ok(Some(Order::Leave)) => return,
             Ok(Some(Order::Kill)) => kill(),
             Ok(Some(Order::Prepare(_) | Order::Make(_) | Order::Go)) => {}

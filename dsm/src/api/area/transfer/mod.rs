@@ -45,7 +45,8 @@ impl<T: Element> Area<T> {
     /// # Errors
     /// [`Error::OwnerGone`] when whoever could give it is dead or has dropped it, also on another host, [`Error::PeerFailed`] when a
     /// host has failed, [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`]. An owner on another host that dies is seen from
-    /// here when its rank is taken again: [`Area::take_within`] has a limit.
+    /// here when its launcher has said so there ([`Job::note_failure`](crate::Job::note_failure)), or somebody has taken its rank:
+    /// [`Area::take_within`] has a limit.
     #[inline]
     pub fn take(&self, worker: &mut Worker) -> Result<Owned<T>> {
         self.core.check_job(worker.shared())?;
@@ -134,8 +135,9 @@ impl<T: Element> Area<T> {
         if ownership::is_given_up(word, seen, worker.rank(), is_gone) {
             let segment = &worker.shared().segment;
             let host = segment.owner_host(seen).filter(|_| seen.is_remote());
+            let failed = host.and_then(|host| worker.shared().failed_of(segment.ranks_of(host)));
             let host = host.map(|host| segment.host_text(Some(host)));
-            return Err(Error::OwnerGone { name: self.name().into(), host, rank: worker.rank() });
+            return Err(Error::OwnerGone { name: self.name().into(), host, failed, rank: worker.rank() });
         }
         Ok(())
     }

@@ -208,7 +208,7 @@ fn worker(
     let there = || foreign || process::is_there(pid, tid, get(&record.started));
     let state = match get32(&seat.state) {
         slot_state::FREE | slot_state::ABSENT => return None,
-        // What its launcher says ([`crate::Job::note_failure`]).
+        // What its host says of it (`Shared::has_failed_elsewhere`).
         slot_state::REMOTE if get32(&record.absent) != 0 => WorkerState::Dead,
         slot_state::REMOTE => WorkerState::Remote,
         slot_state::DEAD | slot_state::LOST => WorkerState::Dead,
@@ -223,6 +223,7 @@ fn worker(
         tid,
         state,
         waited_for: state != WorkerState::Changing && open.is_some_and(|word| is_missing(seat, word)),
+        waits: get32(&seat.waits) != 0,
         last_round: arrived,
         clock: get(&seat.clock),
         host: None,

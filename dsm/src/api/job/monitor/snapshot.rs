@@ -41,6 +41,9 @@ pub struct WorkerSnapshot {
     pub state: WorkerState,
     /// Whether a round waits for it at this moment.
     pub waited_for: bool,
+    /// Whether it waits at this moment for something that may come from another host: a clock, a version, an area, a worker. Of a
+    /// job on several hosts alone, and of this host's workers.
+    pub waits: bool,
     /// The last round in which it stood at a synchronization point.
     pub last_round: u64,
     /// Its clock; that of its host if that is another one.
