@@ -197,3 +197,12 @@ fn what_comes_in_the_place_of_an_older_state_is_not_from_before_a_clock() {
 fn who_does_not_subscribe_says_so() {
     keeps_its_promises_failing(300, 60, |options| options, 570);
 }
+
+/// Who had lost its copies subscribed at a new owner's host, where there was no state of a label that it may have, and got one from behind
+/// a barrier that it had not passed.
+#[test]
+fn a_first_state_from_behind_a_barrier() {
+    for seed in [178, 351] {
+        keeps_its_promises_failing(300, 60, |options| Options { on_demand: 500, ..options }, seed);
+    }
+}

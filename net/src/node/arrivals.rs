@@ -482,9 +482,11 @@ impl Node {
     pub(super) fn complete(&mut self, cx: &mut Cx<'_>, group: GroupId) {
         let missing = u64::from(self.mutant(Mutant::EarlyCommit));
         let (first_only, no_labels) = (self.mutant(Mutant::SplitGroup), self.mutant(Mutant::NoLabels));
+        let early_first = self.mutant(Mutant::EarlyFirst);
         let inbound = self.inbound.get_mut(&group).expect("a cut of it is under way");
         let Phase::Receiving(receiving) = &inbound.phase else { return };
         let Receiving { cut, came, since_ns, .. } = receiving;
+        let no_labels = no_labels || (early_first && !inbound.has_any());
         if !came.covers(cut.total.saturating_sub(missing)) {
             return;
         }
