@@ -206,3 +206,10 @@ fn a_first_state_from_behind_a_barrier() {
         keeps_its_promises_failing(300, 60, |options| Options { on_demand: 500, ..options }, seed);
     }
 }
+
+/// Who was on its way to a group's next owner lost its copies, and subscribed anew where the group had gone from: that host had told it
+/// already, and says nothing twice.
+#[test]
+fn a_way_that_is_forgotten_with_the_copies() {
+    keeps_its_promises_failing(300, 60, |options| Options { on_demand: 500, ..options }, 978);
+}

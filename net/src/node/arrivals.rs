@@ -221,6 +221,10 @@ impl Node {
         inbound.asked.insert(owner);
         self.unsubscribe_from(group, &inbound, None);
         self.offer_left(owner, group);
+        // Who subscribes anew does so where it goes, of which nobody tells twice.
+        if let Some(owner) = inbound.moving {
+            self.handovers.follow(group, owner);
+        }
         if self.handovers.expects(group) {
             self.subscribe(group, 0);
         }

@@ -62,6 +62,11 @@ impl Handovers {
         self.expected.remove(&group);
     }
 
+    /// A group is not received any more that was on its way to an owner: that one is known as its owner.
+    pub(super) fn follow(&mut self, group: GroupId, owner: Owner) {
+        self.owners.insert(group, owner);
+    }
+
     /// A group of this host is deleted.
     pub(super) fn forget(&mut self, group: GroupId) {
         self.leaving.remove(&group);
