@@ -213,3 +213,10 @@ fn a_first_state_from_behind_a_barrier() {
 fn a_way_that_is_forgotten_with_the_copies() {
     keeps_its_promises_failing(300, 60, |options| Options { on_demand: 500, ..options }, 978);
 }
+
+/// A host was told where a group had gone, and got its first state from the host that had told it, to which the group had come back. Then
+/// it went where it had been told, and counted clocks that cover what was published after the group came back.
+#[test]
+fn a_first_state_of_a_group_that_came_back() {
+    keeps_its_promises_failing(300, 60, |options| Options { on_demand: 500, ..options }, 1271);
+}

@@ -393,6 +393,10 @@ impl Node {
             return;
         }
         let inbound = self.inbound.get_mut(&cut.group).expect("just seen");
+        // It was sent to where the group had gone. If that came back meanwhile, it will hear so.
+        if inbound.moving.is_some_and(|owner| owner.host != from) && !inbound.has_any() {
+            return;
+        }
         if cut.versions.len() > inbound.have.len() || cut.base > inbound.state {
             self.counters.violations += 1;
             return;

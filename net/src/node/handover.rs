@@ -338,6 +338,16 @@ impl Node {
         received
     }
 
+    /// A host subscribes anew to a group of this one. It may have been told where that had gone before it came here again. The next
+    /// owner's host was told what is newer.
+    pub(super) fn tell_back(&mut self, host: HostId, group: GroupId) {
+        if let Some(&owner) = self.handovers.owners.get(&group)
+            && self.handovers.next_host(group) != Some(host)
+        {
+            self.tell(host, Register::Moving(group, owner));
+        }
+    }
+
     /// A host has left a group to this one.
     pub(super) fn on_handover(
         &mut self,

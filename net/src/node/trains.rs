@@ -240,6 +240,7 @@ impl Node {
             // Of the subscription before, nothing will be said any more.
             self.abandon_ride(cx, group, from);
             self.forget_members(from, group);
+            self.tell_back(from, group);
             let members: Vec<_> = self.outbound[&group].members.iter().cloned().enumerate().collect();
             for (member, description) in members {
                 self.tell(from, Register::Member(AreaId { group, member: member as u16 }, description));
