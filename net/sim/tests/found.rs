@@ -220,3 +220,12 @@ fn a_way_that_is_forgotten_with_the_copies() {
 fn a_first_state_of_a_group_that_came_back() {
     keeps_its_promises_failing(300, 60, |options| Options { on_demand: 500, ..options }, 1271);
 }
+
+/// The memory could not hand over what was published there already, and the group with it was gone when its owner had left it to that
+/// host; and an area was gone in the same packet in which a worker got it. The nodes were right both times.
+#[test]
+fn what_the_memory_may_not_lose() {
+    for seed in [3840, 2879] {
+        keeps_its_promises_failing(300, 60, |options| Options { on_demand: 500, ..options }, seed);
+    }
+}
