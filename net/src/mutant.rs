@@ -13,6 +13,8 @@ pub enum Mutant {
     SplitGroup,
     /// Receivers publish states of any label.
     NoLabels,
+    /// The first state that a host gets of a group may be from behind a barrier that it has not passed.
+    EarlyFirst,
     /// Clocks count before the data that they cover.
     BareClocks,
     /// Lost lines are not sent again.
@@ -45,12 +47,13 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 19] = [
+    pub const ALL: [Mutant; 20] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
         Mutant::SplitGroup,
         Mutant::NoLabels,
+        Mutant::EarlyFirst,
         Mutant::BareClocks,
         Mutant::ForgetLost,
         Mutant::ForgetRegisters,

@@ -97,6 +97,11 @@ fn data_from_behind_a_barrier() {
 }
 
 #[test]
+fn a_first_state_from_behind_a_barrier() {
+    is_found(Mutant::EarlyFirst, &[Promise::Barrier]);
+}
+
+#[test]
 fn a_clock_without_its_data() {
     is_found(Mutant::BareClocks, &[Promise::Clocks, Promise::Barrier]);
 }

@@ -221,6 +221,10 @@ impl Node {
         inbound.asked.insert(owner);
         self.unsubscribe_from(group, &inbound, None);
         self.offer_left(owner, group);
+        // Who subscribes anew does so where it goes, of which nobody tells twice.
+        if let Some(owner) = inbound.moving {
+            self.handovers.follow(group, owner);
+        }
         if self.handovers.expects(group) {
             self.subscribe(group, 0);
         }
@@ -389,6 +393,10 @@ impl Node {
             return;
         }
         let inbound = self.inbound.get_mut(&cut.group).expect("just seen");
+        // It was sent to where the group had gone. If that came back meanwhile, it will hear so.
+        if inbound.moving.is_some_and(|owner| owner.host != from) && !inbound.has_any() {
+            return;
+        }
         if cut.versions.len() > inbound.have.len() || cut.base > inbound.state {
             self.counters.violations += 1;
             return;
@@ -482,9 +490,11 @@ impl Node {
     pub(super) fn complete(&mut self, cx: &mut Cx<'_>, group: GroupId) {
         let missing = u64::from(self.mutant(Mutant::EarlyCommit));
         let (first_only, no_labels) = (self.mutant(Mutant::SplitGroup), self.mutant(Mutant::NoLabels));
+        let early_first = self.mutant(Mutant::EarlyFirst);
         let inbound = self.inbound.get_mut(&group).expect("a cut of it is under way");
         let Phase::Receiving(receiving) = &inbound.phase else { return };
         let Receiving { cut, came, since_ns, .. } = receiving;
+        let no_labels = no_labels || (early_first && !inbound.has_any());
         if !came.covers(cut.total.saturating_sub(missing)) {
             return;
         }

@@ -62,6 +62,11 @@ impl Handovers {
         self.expected.remove(&group);
     }
 
+    /// A group is not received any more that was on its way to an owner: that one is known as its owner.
+    pub(super) fn follow(&mut self, group: GroupId, owner: Owner) {
+        self.owners.insert(group, owner);
+    }
+
     /// A group of this host is deleted.
     pub(super) fn forget(&mut self, group: GroupId) {
         self.leaving.remove(&group);
@@ -331,6 +336,16 @@ impl Node {
             return true;
         }
         received
+    }
+
+    /// A host subscribes anew to a group of this one. It may have been told where that had gone before it came here again. The next
+    /// owner's host was told what is newer.
+    pub(super) fn tell_back(&mut self, host: HostId, group: GroupId) {
+        if let Some(&owner) = self.handovers.owners.get(&group)
+            && self.handovers.next_host(group) != Some(host)
+        {
+            self.tell(host, Register::Moving(group, owner));
+        }
     }
 
     /// A host has left a group to this one.

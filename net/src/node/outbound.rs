@@ -228,8 +228,9 @@ impl Outbound {
             if self.is_kept(label) {
                 return Some(Choice { kept: Some(label), label });
             }
-        } else if self.is_young && has_any {
-            // There was no such group then; what it has is a later state already.
+        } else if self.labels.len() < LABELS && (self.is_young || !has_any) {
+            // What it may have was never here: there was no such group then, or it had another owner. A later state is from behind
+            // barriers that it has not passed.
             return None;
         }
         // It is too late for that state: the receiver is to take a later one in its place.
@@ -323,10 +324,15 @@ mod tests {
         assert_eq!(group(&labels, 0, 11).choose(HOST, Some(10)), Some(newest));
         let kept = Choice { kept: Some(10), label: 10 };
         assert_eq!(group(&labels, 0, 10).choose(HOST, Some(9)), Some(kept));
-        // The states of the labels that it may have are gone: no more so are those that come in their place.
-        assert_eq!(group(&labels, 0, 11).choose(HOST, Some(8)), None);
+        // The state of the label that it may have is gone: another one comes in its place, if it is not old as well.
+        let longer = [(8, 610), (10, 627), (11, 638)];
         let in_its_place = Choice { kept: Some(10), label: 9 };
-        assert_eq!(group(&labels, 0, 10).choose(HOST, Some(8)), Some(in_its_place));
+        assert_eq!(group(&longer, 0, 8).choose(HOST, Some(8)), Some(in_its_place));
+        assert_eq!(group(&longer, 0, 10).choose(HOST, Some(8)), None);
+        let all_later: Vec<(u64, u64)> = (4..12).map(|label| (label, label)).collect();
+        let in_its_place = Choice { kept: Some(10), label: 3 };
+        assert_eq!(group(&all_later, 0, 10).choose(HOST, Some(2)), Some(in_its_place));
+        assert_eq!(group(&all_later, 0, 11).choose(HOST, Some(2)), None);
         // Who has something was counted with it.
         assert_eq!(group(&labels, 620, 11).choose(HOST, Some(9)), Some(kept));
     }
@@ -338,14 +344,27 @@ mod tests {
         assert_eq!(young(345).choose(HOST, Some(0)), None);
         assert_eq!(young(345).covered_round(1), None);
         assert_eq!(young(345).covered_round(2), Some(345));
-        // Who has nothing gets what there is, as one of the label that it may have.
+        // Who has nothing waits as well, until its clock is so far.
+        assert_eq!(young(0).choose(HOST, Some(0)), None);
+        assert_eq!(young(0).choose(HOST, Some(1)), Some(Choice { kept: Some(2), label: 2 }));
         let later = Choice { kept: Some(2), label: 1 };
-        assert_eq!(young(0).choose(HOST, Some(0)), Some(later));
         // Of a group from before the agent, nobody knows.
         assert_eq!(group(&labels, 345, 0).choose(HOST, Some(0)), Some(later));
         assert_eq!(group(&labels, 345, 0).covered_round(1), Some(345));
         // A state that there was and that is gone has one in its place, also of a young group.
         let gone = Outbound { is_young: true, ..group(&[(1, 5), (2, 345), (3, 347)], 3, 0) };
         assert_eq!(gone.choose(HOST, Some(0)), Some(later));
+    }
+
+    #[test]
+    fn what_an_owner_had_elsewhere_is_not_replaced_by_what_it_published_since() {
+        // The group came here with its state of label 5: who has nothing, and may have 4, waits. Who has something has that state.
+        let labels = [(5, 70)];
+        assert_eq!(group(&labels, 0, 0).choose(HOST, Some(3)), None);
+        assert_eq!(group(&labels, 0, 0).choose(HOST, Some(4)), Some(Choice { kept: None, label: 5 }));
+        // Where so many labels are known, workers are so far ahead of the slowest that no barrier is between them.
+        let many: Vec<(u64, u64)> = (5..5 + LABELS as u64).map(|label| (label, label)).collect();
+        let kept = Some(3 + LABELS as u64);
+        assert_eq!(group(&many, 0, 0).choose(HOST, Some(3)), Some(Choice { kept, label: 4 }));
     }
 }

@@ -240,6 +240,7 @@ impl Node {
             // Of the subscription before, nothing will be said any more.
             self.abandon_ride(cx, group, from);
             self.forget_members(from, group);
+            self.tell_back(from, group);
             let members: Vec<_> = self.outbound[&group].members.iter().cloned().enumerate().collect();
             for (member, description) in members {
                 self.tell(from, Register::Member(AreaId { group, member: member as u16 }, description));
@@ -369,7 +370,7 @@ impl Node {
 
     /// Who waits for that train, and for which state.
     fn waiting(&mut self, now: u64, group: GroupId, slot: usize) -> Vec<(HostId, Choice)> {
-        let no_labels = self.mutant(Mutant::NoLabels);
+        let (no_labels, early_first) = (self.mutant(Mutant::NoLabels), self.mutant(Mutant::EarlyFirst));
         let clock = self.clocks.own();
         let Some(outbound) = self.outbound.get(&group) else { return Vec::new() };
         let (on_demand, next) = (outbound.is_on_demand(), self.handovers.next_host(group));
@@ -387,7 +388,8 @@ impl Node {
             {
                 continue;
             }
-            let lowest = if no_labels { Some(u64::MAX - 1) } else { peer.lowest };
+            let is_early = no_labels || (early_first && said.have.iter().all(Option::is_none));
+            let lowest = if is_early { Some(u64::MAX - 1) } else { peer.lowest };
             let Some(choice) = outbound.choose(host, lowest) else { continue };
             // Who asks for it is sent no older state, nor the next owner's host: it waits for that host's clocks.
             if on_demand && (choice.kept.is_some() || choice.label != outbound.label()) {

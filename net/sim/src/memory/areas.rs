@@ -63,8 +63,6 @@ pub(crate) struct Remote {
     pub(super) label: u64,
     /// The owner's round of what is visible.
     pub(crate) round: Option<u64>,
-    /// That of what was visible first.
-    pub(super) first_round: Option<u64>,
     /// Workers read it.
     pub(crate) attached: bool,
     /// Between the beginnings of cuts.

@@ -147,7 +147,9 @@ impl Memory for HostMemory {
         let may_fail =
             group.home() != self.host && judge.now < self.fails_until && !judge.is_between_owners(group);
         drop(judge);
-        if may_fail && self.random.chance(self.failing) {
+        let is_new = |(member, version): (&RemoteArea, &Version)| member.version < Some(*version);
+        let fails = may_fail && self.random.chance(self.failing);
+        if fails && remote.members.iter().zip(&arrival.versions).any(is_new) {
             self.failed.push(group);
             // With its areas go the requests of their workers.
             self.events.retain(|event| !matches!(event, Event::Force { group: of, .. } if *of == group));

@@ -140,7 +140,6 @@ impl HostMemory {
             members: own.members.iter().map(of).collect(),
             label: newest.state.label,
             round,
-            first_round: round,
             attached: true,
             ..Remote::default()
         };

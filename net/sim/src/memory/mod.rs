@@ -7,7 +7,7 @@ mod placing;
 use self::areas::Copied;
 pub(crate) use self::areas::{Own, OwnArea, Remote, RemoteArea};
 use self::handover::Owner;
-use crate::groups::{is_given, is_renewed};
+use crate::groups::is_given;
 use crate::judge::{Judge, Promise, Published, key};
 use crate::options::{MS, Mode};
 use crate::random::Random;
@@ -470,7 +470,6 @@ impl HostMemory {
             let bytes: Vec<&[u8]> = remote.members.iter().map(|member| &member.reader[..]).collect();
             remote.round =
                 self.judge.borrow_mut().visible(self.host, group, &before, &arrival.versions, &bytes);
-            remote.first_round = remote.first_round.or(remote.round);
             self.events.push_back(Event::Visible { group, versions: arrival.versions });
         }
         postponed
@@ -492,10 +491,8 @@ impl HostMemory {
                 self.broke(promise, what);
             }
             let stamp = u64::from_le_bytes(*first.reader.first_chunk().expect("areas have 8 bytes"));
-            // Who attaches does not wait for clocks, also to an area that is younger than they are.
-            let is_attached_late = is_renewed(*group) && remote.round == remote.first_round;
             let is_judged = self.mode == Mode::Barrier && promise == Promise::Barrier;
-            if is_judged && stamp > clock && !is_attached_late {
+            if is_judged && stamp > clock {
                 let what =
                     format!("{} leaves barrier {clock} and sees iteration {stamp} of {group:?}", self.host);
                 self.broke(promise, what);

@@ -58,6 +58,10 @@ impl World {
             {
                 self.at(self.now + 20 * MS, What::Attach(host, ticket));
             }
+            // It went after that was said, and before anybody heard it.
+            Action::Attached { ticket, result: Ok(area), .. } if this.memory.failed.contains(&area.group) => {
+                self.at(self.now + 20 * MS, What::Attach(host, ticket));
+            }
             Action::Attached { ticket, result: Err(NameError::Unsent { by }), .. } => {
                 if !self.hosts[usize::from(by.0)].memory.was_short(self.now) {
                     let what = format!("{by} has memory for its copies, and said that it has none");
