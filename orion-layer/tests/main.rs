@@ -21,6 +21,7 @@ mod ended;
 mod in_place;
 mod inner_loops;
 mod inspect;
+mod inspect_lists;
 mod lazy_arrays;
 mod measured_staleness;
 mod memory;

@@ -3,6 +3,8 @@ pub(crate) mod lines;
 #[cfg(test)]
 mod lines_tests;
 pub(crate) mod marks;
+#[cfg(test)]
+mod marks_tests;
 pub(crate) mod part;
 pub(crate) mod patches;
 pub(crate) mod rows;

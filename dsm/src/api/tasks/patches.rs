@@ -31,8 +31,10 @@ struct Rest<'a, T, const N: usize> {
     watch: Option<Watch<'a, N>>,
     /// Whether all patches are of one piece of memory.
     is_one_piece: bool,
-    /// Rows of a list, instead of patches.
+    /// Rows of a list, instead of patches, or besides one of those that may be written.
     listed: Option<Listed<'a, T, N>>,
+    /// The same, where somebody is told of each look.
+    told: Option<Listed<'a, T, N>>,
 }
 
 /// Is told what is asked for.
@@ -218,9 +220,9 @@ impl<T, const N: usize> Patch<T, N> {
         Patch { origin: start, stride: strides(shape), read: of(read), write: of(write) }
     }
 
-    /// The rows that a batch may write, if they are side by side: a box of the array whose rows are as long as they are.
-    fn of_range(rows: &Rows<'_, T>) -> Option<Patch<T, N>> {
-        let (range, len) = (rows.range()?, rows.row_len());
+    /// The rows that a batch may write, which are side by side: a box of the array whose rows are as long as they are.
+    fn of_range(rows: &Rows<'_, T>, range: Range<usize>) -> Option<Patch<T, N>> {
+        let len = rows.row_len();
         // All elements of the range are in rows of the list.
         let bounds = match N {
             1 if len == 1 => Bounds::of(&Region::of([range]), 1),
@@ -262,7 +264,14 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
     /// Patches of an array that lies in one piece.
     pub(super) fn new(all: Vec<Patch<T, N>>) -> Patches<'a, T, N> {
         let first = all.first().copied().unwrap_or(Patch::NONE);
-        let rest = Box::new(Rest { all, last: Cell::new(0), watch: None, is_one_piece: true, listed: None });
+        let rest = Box::new(Rest {
+            all,
+            last: Cell::new(0),
+            watch: None,
+            is_one_piece: true,
+            listed: None,
+            told: None,
+        });
         Patches { first, rest, elements: PhantomData }
     }
 
@@ -306,10 +315,11 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
     /// ([`RowMarks`](super::marks::RowMarks)). In one dimension, rows are elements. Neighbouring rows in ascending order are found
     /// fastest.
     pub fn of_rows(shape: &[usize; N], rows: Rows<'a, T>, marks: &'a RowMarks) -> Patches<'a, T, N> {
-        let side_by_side = Patch::of_range(&rows);
-        let is_found = side_by_side.is_some();
+        let range = rows.range().unwrap_or(0..0);
+        let side_by_side = Patch::of_range(&rows, range.clone());
+        let found = if side_by_side.is_some() { range } else { 0..0 };
         let mut patches = Patches::new(side_by_side.into_iter().collect());
-        patches.rest.listed = Some(Listed::new(*shape, rows, marks, is_found));
+        patches.rest.listed = Some(Listed::new(*shape, rows, marks, found));
         patches
     }
 
@@ -317,6 +327,7 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
     #[must_use]
     pub fn watched(mut self, watch: Watch<'a, N>) -> Patches<'a, T, N> {
         self.first = Patch::NONE;
+        self.rest.told = self.rest.listed.take().or(self.rest.told);
         self.rest.watch = Some(watch);
         self
     }
@@ -395,7 +406,8 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
 
     /// Whether all of a row may be written.
     pub fn may_write_row(&self, row: [usize; N]) -> bool {
-        self.rest.listed.as_ref().is_some_and(|listed| listed.row(row, true).is_some())
+        let listed = self.rest.listed.as_ref().or(self.rest.told.as_ref());
+        listed.is_some_and(|listed| listed.row(row, true).is_some())
             || self.rest.all.iter().any(|patch| patch.write.has_row_exactly(row))
     }
 
@@ -491,6 +503,9 @@ impl<T, const N: usize> Rest<'_, T, N> {
             return listed.element(index, writes);
         }
         self.tell(|| Elements::One(index), writes);
+        if let Some(told) = &self.told {
+            return told.element(index, writes);
+        }
         let found = self.look(|patch| patch.bounds(writes).has_exactly(index))?;
         Some(found.element(index))
     }
@@ -498,6 +513,9 @@ impl<T, const N: usize> Rest<'_, T, N> {
     #[inline(never)]
     fn find_row(&self, row: [usize; N], writes: bool) -> Option<(*mut T, usize)> {
         self.tell(|| Elements::Row(row), writes);
+        if let Some(told) = &self.told {
+            return told.row(row, writes);
+        }
         let found = self.look(|patch| patch.bounds(writes).has_row_exactly(row))?;
         Some((found.row(row), found.bounds(writes).row_len()))
     }
@@ -565,6 +583,9 @@ impl<T> Rest<'_, T, 1> {
             return listed.range(range, writes);
         }
         self.tell(|| Elements::Range(range.clone()), writes);
+        if let Some(told) = &self.told {
+            return told.range(range, writes);
+        }
         if self.all.is_empty() && *range == (0..0) {
             // All of an array without elements.
             return Some(std::ptr::dangling_mut());

@@ -30,8 +30,11 @@ const FOURTH: usize = 4;
 /// Why a loop is not inspected after all.
 type Why = String;
 
-/// The rows of an array of this shape: of one dimension, its elements.
+/// The rows of an array of this shape: of one dimension, its elements. None of rows without elements.
 fn rows(shape: &[usize]) -> usize {
+    if shape.contains(&0) {
+        return 0;
+    }
     let dims = if shape.len() > 1 { shape.len() - 1 } else { shape.len() };
     shape[..dims].iter().product()
 }
