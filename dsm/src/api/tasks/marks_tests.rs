@@ -179,7 +179,6 @@ fn elements(lists: [&[u32]; 2], look: impl FnOnce(Patches<'_, u32, 1>)) {
     let mut owned = worker.create::<u32>(AreaSpec::new("elements").copies(0), 10).unwrap();
     let mut written = owned.write(&worker).unwrap();
     written.as_mut_slice().iter_mut().zip(0..).for_each(|(element, at)| *element = at);
-    drop(written);
     let (area, _opened) = (owned.area(), owned.open_to_tasks(&worker).unwrap());
     let [writes, reads] = lists.map(|list| [list].into_iter().collect::<RowList>());
     let plan = Arc::new(RowPlan::new(vec![10], 1, vec![vec![Touched { writes, reads }]]).unwrap());
