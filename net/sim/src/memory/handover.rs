@@ -65,7 +65,7 @@ impl HostMemory {
     /// One of 64 workers of this host fails, or somebody takes its rank again.
     pub(crate) fn fail_or_live(&mut self) {
         let ranks = self.failed_workers.entry(self.host).or_default();
-        *ranks ^= 1 << (ranks.count_ones() * 5 + 1) % 64;
+        *ranks ^= 1 << ((ranks.count_ones() * 5 + 1) % 64);
         self.judge.borrow_mut().set_failed(self.host, *ranks);
         self.tell_failed();
     }
