@@ -107,9 +107,17 @@ fn batches(
 
 #[test]
 fn rows_side_by_side_are_found_as_a_box_and_no_row_beside_it() {
-    // A whole range, one with a gap, one that goes down, one with a row twice; then a range and rows that are read.
-    let lists: [[&[u32]; 2]; 5] =
-        [[&[2, 3, 4], &[]], [&[2, 4, 5], &[]], [&[5, 4, 3], &[]], [&[3, 3, 4], &[]], [&[1, 2], &[2, 5, 0]]];
+    // A whole range, one with a gap, one that goes down, some with a row twice, of which two are as long as a range; then a range
+    // and rows that are read.
+    let lists: [[&[u32]; 2]; 7] = [
+        [&[2, 3, 4], &[]],
+        [&[2, 4, 5], &[]],
+        [&[5, 4, 3], &[]],
+        [&[3, 3, 4], &[]],
+        [&[3, 3, 5], &[]],
+        [&[2, 4, 4, 5], &[]],
+        [&[1, 2], &[2, 5, 0]],
+    ];
     let marks = RowMarks::new(7);
     let look = |mut patches: Patches<'_, u32, 2>, batch: usize| {
         let [writes, reads] = lists[batch];
@@ -172,8 +180,8 @@ fn two_batches_that_share_marks_do_not_find_each_others_rows() {
     batches(4, &lists, look, &marks);
 }
 
-/// One worker's run of one array of ten elements, which are their numbers; its first batch.
-fn elements(lists: [&[u32]; 2], look: impl FnOnce(Patches<'_, u32, 1>)) {
+/// One worker's run of one array of ten elements in rows of `len`, which are their numbers; its first batch.
+fn elements(len: usize, lists: [&[u32]; 2], look: impl FnOnce(Patches<'_, u32, 1>)) {
     let job = Job::embedded().unwrap();
     let mut worker = job.worker().unwrap();
     let mut owned = worker.create::<u32>(AreaSpec::new("elements").copies(0), 10).unwrap();
@@ -181,7 +189,7 @@ fn elements(lists: [&[u32]; 2], look: impl FnOnce(Patches<'_, u32, 1>)) {
     written.as_mut_slice().iter_mut().zip(0..).for_each(|(element, at)| *element = at);
     let (area, _opened) = (owned.area(), owned.open_to_tasks(&worker).unwrap());
     let [writes, reads] = lists.map(|list| [list].into_iter().collect::<RowList>());
-    let plan = Arc::new(RowPlan::new(vec![10], 1, vec![vec![Touched { writes, reads }]]).unwrap());
+    let plan = Arc::new(RowPlan::new(vec![10 / len], 1, vec![vec![Touched { writes, reads }]]).unwrap());
     let mut run = RowRun::begin(&worker, plan, 1, &[area.in_place()]).unwrap();
     let batch = run.next(&mut worker).unwrap().unwrap();
     look(Patches::of_rows(&[10], batch.rows(&area, 0).unwrap(), &RowMarks::new(10)));
@@ -190,7 +198,7 @@ fn elements(lists: [&[u32]; 2], look: impl FnOnce(Patches<'_, u32, 1>)) {
 #[test]
 fn a_range_of_elements_may_be_of_both_lists() {
     for writes in [&[2u32, 3, 4][..], &[4, 2, 3], &[2, 3, 4, 3]] {
-        elements([writes, &[5, 6, 1, 3]], |mut patches| {
+        elements(1, [writes, &[5, 6, 1, 3]], |mut patches| {
             for range in (0..9).flat_map(|start| (start..9).map(move |end| start..end)) {
                 let (reads, all) = (range.clone().all(|at| (1..7).contains(&at)), range.clone());
                 let expected = reads.then(|| all.map(|at| at as u32).collect::<Vec<_>>());
@@ -202,11 +210,27 @@ fn a_range_of_elements_may_be_of_both_lists() {
     }
 }
 
+/// A handle of one dimension on rows of five elements finds the first of each, and no others in between.
+#[test]
+fn of_long_rows_in_one_dimension_nothing_is_found_beyond_the_lists() {
+    for writes in [&[0u32, 1][..], &[1, 0], &[1]] {
+        elements(5, [writes, &[]], |mut patches| {
+            for at in 0..10 {
+                let is_listed = writes.contains(&(at as u32));
+                assert_eq!(patches.get([at]), is_listed.then_some(&(5 * at as u32)), "{at} of {writes:?}");
+                assert_eq!(patches.get_mut([at]).is_ok(), is_listed);
+                assert_eq!(patches.slice(at..at + 1), None);
+                assert!(patches.slice_mut(at..at + 1).is_err());
+            }
+        });
+    }
+}
+
 #[test]
 fn who_watches_rows_is_told_of_each_look_and_finds_the_same() {
     for writes in [&[2u32, 3, 4][..], &[4, 2, 3]] {
         let asked = std::cell::RefCell::new(Vec::new());
-        elements([writes, &[5]], |patches| {
+        elements(1, [writes, &[5]], |patches| {
             let mut patches = patches.watched(Box::new(|one| asked.borrow_mut().push(one)));
             assert_eq!((patches.get([3]), patches.get([5]), patches.get([6])), (Some(&3), Some(&5), None));
             assert!(patches.get_mut([4]).is_ok() && patches.get_mut([5]).is_err());

@@ -99,6 +99,21 @@ proptest! {
             let batches = blocks(&touched, parts, cut).unwrap();
             prop_assert!(is_right(&touched, &batches, Order::Unordered));
             prop_assert_eq!(verify(&touched, &batches, Order::Unordered), Ok(()));
+            let of = batches.blocks.as_ref().unwrap();
+            for group in 0..batches.group_count() {
+                let own = batches.of_group(group);
+                let weight: u64 = own.iter().map(|at| u64::from(touched.weight(*at as usize))).sum();
+                prop_assert_eq!(of.weights[group], weight);
+                let is_own = |row| of.of_group[group].iter().any(|block| of.rows[*block as usize].contains(&row));
+                for row in own.iter().flat_map(|at| touched.of(*at as usize)).map(|key| key.number() as u32) {
+                    prop_assert!(is_own(row) != of.read.contains(&row));
+                }
+            }
+            let uses = |row: usize| touched.keys().iter().filter(move |key| key.number() == row);
+            let counts: Vec<_> = (0..touched.rows()).map(|row| uses(row).count() as u32).collect();
+            let is_read = |row: &usize| counts[*row] > 0 && !uses(*row).any(|key| key.writes());
+            let read: Vec<_> = (0..touched.rows()).filter(is_read).map(|row| row as u32).collect();
+            prop_assert_eq!((&of.read, &of.uses), (&read, &counts));
             // Whoever runs which group, the order of all that conflicts is the same.
             let (one, many) = (dealt(&touched, &batches, 1), dealt(&touched, &batches, workers));
             prop_assert_eq!(run(&touched, one), run(&touched, many));
