@@ -92,7 +92,7 @@ std::vector<double> train(hectare::worker &worker)
 void count(hectare::worker &worker)
 {
     const auto name = [](std::uint32_t rank) { return "count/" + std::to_string(rank); };
-    auto options = hectare::area_options().with_interval(std::chrono::hours(1)).with_on_demand();
+    auto options = hectare::area_options().with_interval(std::chrono::hours(1));
     auto mine = worker.create<std::uint64_t>(name(worker.rank()), 100, options);
     worker.barrier();
     auto before = worker.attach<std::uint64_t>(name((worker.rank() + WORKERS - 1) % WORKERS));
@@ -110,6 +110,22 @@ void count(hectare::worker &worker)
     worker.barrier();
 }
 
+// An area that is sent to no host before it asks, although it is published.
+void ask(hectare::worker &worker)
+{
+    const auto name = [](std::uint32_t rank) { return "asked/" + std::to_string(rank); };
+    const std::uint32_t other = (worker.rank() + 1) % WORKERS;
+    auto mine = worker.create<std::uint64_t>(name(worker.rank()), 100, hectare::area_options().with_on_demand());
+    worker.barrier();
+    auto theirs = worker.attach<std::uint64_t>(name(other));
+    const std::uint64_t written = 100 + worker.rank();
+    mine.store(99, {&written, 1});
+    worker.barrier();
+    while (theirs.reader()[99] != 100 + other)
+        theirs.sync();
+    worker.barrier();
+}
+
 void work(hectare::worker &worker)
 {
     std::string line = "centers";
@@ -119,6 +135,7 @@ void work(hectare::worker &worker)
         line += text;
     }
     count(worker);
+    ask(worker);
     line += "\n";
     std::fputs(line.c_str(), stdout);
     std::fflush(stdout);

@@ -38,7 +38,7 @@ int main(int count, char **arguments)
     FAILS(HA_NOT_SHARED, ha_area_attach(worker, "kept", HA_F64, 0, &claimed));
     SAYS("b (10.0.0.2:7400) alone");
     FAILS(HA_NOT_SHARED, ha_area_attach(worker, "kept", HA_F64, 60 * HA_SECOND, &claimed));
-    SAYS("copies(1)");
+    SAYS("`ha_area_options.copies` of 1 or more");
     FAILS(HA_OUT_OF_MEMORY, ha_area_attach(worker, "large", HA_F64, 60 * HA_SECOND, &claimed));
     SAYS("4711 bytes");
     /* Nobody has given it. */

@@ -148,12 +148,12 @@ pub(crate) fn configurations(stage: &mut Stage) -> Result<Verdict> {
     let mut wrong: Vec<(String, &str)> = vec![
         ("max_jobs = ".into(), "line 1"),
         ("max_jobs = 3\n[limits\nbytes = 3".into(), "line 2"),
-        ("max_jbos = 3".into(), "unknown field `max_jbos`"),
+        ("max_jbos = 3".into(), "unknown key `max_jbos`; did you mean `max_jobs`?"),
         ("[limits]\nbytes = -1".into(), "line 2"),
         ("[limits]\nbytes = 99999999999999999999999".into(), "line 2"),
         ("[defaults]\nworkers = 9\n[limits]\nworkers = 8".into(), "defaults.workers"),
         ("max_clients = 0".into(), "max_clients"),
-        ("version = 2".into(), "unknown field `version`"),
+        ("version = 2".into(), "unknown key `version`"),
     ];
     let example = hectare_daemon::config::EXAMPLE;
     let large = "# a comment that fills the file\n".repeat(stage.times(10_000, 300_000));

@@ -90,7 +90,7 @@ fn others_hear(stage: &mut Stage, host: usize, since: Instant) -> Result<Duratio
     let limit = stage.timeout();
     let (took, said) = stage.load()?.hear_of_the_end(limit, since, |other| other != host)?;
     for (rank, text) in said {
-        let names = text.contains(&format!("host {host} ")) && text.contains(&address);
+        let names = text.contains(&format!("host host{host} ")) && text.contains(&address);
         let what = || format!("host {host} ({address}) failed, and rank {rank} heard: {text}");
         ensure!(names, Violation::new(Promise::G, what()));
     }
