@@ -341,7 +341,7 @@ fn watchers_went_on() -> bool {
     assert_eq!(member.ask("beat"), "1");
     until("a tick", || rounds() >= Some(1));
     // They are there before the daemon goes.
-    until("all three to ask", || daemon.log().matches("Wait {").count() >= 3);
+    daemon.wait_for("Wait {");
     let went_on = |watcher: &mut Watcher| watcher.0.try_wait().unwrap().is_none();
     daemon.kill();
     standing(&mut member, &Membership::Away);
