@@ -8,7 +8,8 @@ use hectare_dsm::bytemuck::Zeroable;
 use std::any::type_name;
 
 /// A buffered array: its elements as they were at this worker's last clock, and a place for contributions, which are
-/// merged at the next: for a [`Tail`](super::Tail), at clocks that merge it. In a loop that is serializable, or checked, contributions are merged at once.
+/// merged at the next: for a [`Tail`](super::Tail), at clocks that merge it. In a loop that is serializable, or checked, contributions
+/// are merged at once.
 ///
 /// An index outside of the array ends the loop with [`Error::OutOfBounds`](crate::Error::OutOfBounds).
 #[derive(Debug)]

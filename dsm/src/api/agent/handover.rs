@@ -166,7 +166,8 @@ impl Agent {
         }
     }
 
-    /// Notes that the owner of an area of another host has dropped it or has failed, or that there is one again: who waits for it is woken.
+    /// Notes that the owner of an area of another host has dropped it or has failed, or that there is one again: who waits for it is
+    /// woken.
     pub fn note_ownerless(&self, area: AreaId, is: bool) {
         if self.desk.hold(area).is_ok() {
             let slot = &self.desk.shared.segment.areas()[area.index as usize];

@@ -183,10 +183,12 @@ impl Chain<'_> {
         let (mut done, mut next) = (vec![0.0f64; workers], vec![0; workers]);
         let mut sent = vec![0.0f64; hosts.count()];
         // What goes ahead is there when a pass begins, and has to be there when it ends.
-        let ahead = Ahead::of(self.nest, placement, hosts);
-        let is_ahead = |array, part| ahead.iter().any(|one| (one.array, one.part) == (array, part));
+        let mut ahead = vec![Vec::new(); workers];
+        for one in Ahead::of(self.nest, placement, hosts) {
+            ahead[one.worker].push(one);
+        }
         for (array, part, [from, _]) in begun(self.nest, placement, hosts) {
-            if is_ahead(array, part) {
+            if ahead[from as usize].iter().any(|one| (one.array, one.part) == (array, part)) {
                 continue;
             }
             let from = hosts.of(from as usize);
@@ -221,7 +223,7 @@ impl Chain<'_> {
                         false => leaves.push((done[worker], hosts.of(worker), bytes, *array, *part)),
                     }
                 }
-                for one in ahead.iter().filter(|one| (one.worker, one.tile) == (worker, number)) {
+                for one in ahead[worker].iter().filter(|one| one.tile == number) {
                     let bytes = placement.part_bytes(self.nest, one.array, one.part);
                     leaves.push((done[worker], hosts.of(worker), bytes, one.array, one.part));
                 }
@@ -234,7 +236,7 @@ impl Chain<'_> {
             }
         }
         let taken = if self.waits { link.hand_over_ns } else { 0.0 };
-        let came = ahead.iter().map(|one| ready[one.array][one.part].0 + taken);
+        let came = ahead.iter().flatten().map(|one| ready[one.array][one.part].0 + taken);
         done.into_iter().chain(sent).chain(came).fold(0.0, f64::max)
     }
 }
