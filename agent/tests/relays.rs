@@ -211,6 +211,28 @@ fn agents_end_and_start_and_nothing_is_lost() {
 }
 
 #[test]
+fn what_was_given_away_before_its_agent_was_replaced_goes_on() {
+    for loss in [0, 250] {
+        let mut world = World::with_ranks(3, 31);
+        world.loss = loss;
+        let mut owned = world.hosts[0].worker.create::<u64>("round", 900).unwrap();
+        (1..3).for_each(|host| world.find_on(host, "round"));
+        for turn in 0..12 {
+            let (own, next) = (turn % 3, (turn + 1) % 3);
+            world.hosts[own].write(&mut owned, turn as u64 + 1);
+            // The next agent finds it given, but not left.
+            world.hosts[own].relay = None;
+            owned.give(&world.hosts[own].worker, next as u32).unwrap();
+            world.restart(own);
+            let there = world.hosts[next].worker.attach_here::<u64>("round").unwrap();
+            owned = world.take(next, &there);
+            let found = owned.read(&world.hosts[next].worker).unwrap();
+            assert!(found.iter().enumerate().all(|(at, value)| *value == filled(at, turn as u64 + 1)));
+        }
+    }
+}
+
+#[test]
 fn who_has_left_stays_for_those_whose_clocks_are_behind() {
     let mut world = World::new(2, 12);
     let mut owned = world.hosts[1].worker.create::<u64>(AreaSpec::new("w"), 100).unwrap();

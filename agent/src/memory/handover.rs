@@ -18,14 +18,17 @@ pub(super) fn noted(
     about: &AreaDescription,
 ) -> Option<Event<'static>> {
     let [group, place, _] = agent.note(area)?;
-    if place == 0 || about.epoch == FIRST_EPOCH {
+    // What was given away has the next owner's epoch, and is here until it is left. If others were told that it is here under that
+    // one, they would not believe that the next owner has it.
+    let epoch = about.epoch - u64::from(about.given_to.is_some());
+    if place == 0 || epoch == FIRST_EPOCH {
         return None;
     }
     let host = match about.remote {
         true => HostId(u16::try_from(about.owner?).ok()?),
         false => here,
     };
-    Some(Event::Owner { group: GroupId(group), host, epoch: about.epoch, given: about.left_to })
+    Some(Event::Owner { group: GroupId(group), host, epoch, given: about.left_to })
 }
 
 impl SegmentMemory {

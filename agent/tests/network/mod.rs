@@ -1,6 +1,6 @@
 //! Hosts in one process, and a network between them that loses datagrams.
 use hectare_agent::{Failure, Placer, Reach, Relay, SegmentMemory, Setup};
-use hectare_dsm::{Error, Job, Owned, Worker};
+use hectare_dsm::{Area, Error, Job, JobBuilder, Owned, Worker};
 use hectare_net::HostId;
 use hectare_session::{self as session, Batch, ClusterKey, Config, Time};
 use std::collections::BTreeMap;
@@ -107,8 +107,18 @@ impl World {
 
     /// Hosts with so many bytes for areas.
     pub(crate) fn with_room(bytes: &[u64], seed: u64) -> World {
-        let host = |bytes: &u64| {
-            let job = Job::builder().reserve(*bytes).min_copies(3).generations(5, 1).embedded().unwrap();
+        World::of(bytes, seed, |builder, _| builder)
+    }
+
+    /// Hosts of one job with a worker each, which give areas to each other.
+    pub(crate) fn with_ranks(hosts: usize, seed: u64) -> World {
+        World::of(&vec![1 << 28; hosts], seed, |builder, here| builder.hosts(&vec![1; hosts], here))
+    }
+
+    fn of(bytes: &[u64], seed: u64, of_host: impl Fn(JobBuilder, usize) -> JobBuilder) -> World {
+        let host = |(here, bytes): (usize, &u64)| {
+            let builder = Job::builder().reserve(*bytes).min_copies(3).generations(5, 1);
+            let job = of_host(builder, here).embedded().unwrap();
             Host {
                 relay: None,
                 worker: job.worker().unwrap(),
@@ -119,7 +129,7 @@ impl World {
                 complaints: Vec::new(),
             }
         };
-        let hosts: Vec<Host> = bytes.iter().map(host).collect();
+        let hosts: Vec<Host> = bytes.iter().enumerate().map(host).collect();
         let mut world = World {
             hosts,
             loss: 0,
@@ -168,7 +178,9 @@ impl World {
             silence: Duration::from_secs(3),
         };
         let placer = self.placer.map_or_else(Placer::default, |(placer, _)| placer(host));
-        let memory = SegmentMemory::new(it.job.agent().unwrap(), HostId(host as u16)).with_placer(placer);
+        let ranks = it.job.hosts();
+        let memory = SegmentMemory::with_ranks(it.job.agent().unwrap(), HostId(host as u16), ranks);
+        let memory = memory.with_placer(placer);
         it.relay = Some(Relay::new(setup, memory, Time::from_nanos(self.now)));
     }
 
@@ -266,9 +278,22 @@ impl World {
     #[track_caller]
     pub(crate) fn find_on(&mut self, host: usize, name: &str) {
         let end = self.now + END;
-        while self.hosts[host].worker.attach::<u64>(name).is_err() {
+        while self.hosts[host].worker.attach_here::<u64>(name).is_err() {
             assert!(self.now < end, "{name} never comes to host {host}");
             self.hosts[host].want(name);
+            self.turn();
+        }
+    }
+    /// Waits until a host's worker has an area that it was given.
+    #[track_caller]
+    #[allow(dead_code, reason = "not all tests give areas")]
+    pub(crate) fn take(&mut self, host: usize, area: &Area<u64>) -> Owned<u64> {
+        let end = self.now + END;
+        loop {
+            if let Some(owned) = area.try_take(&self.hosts[host].worker).unwrap() {
+                return owned;
+            }
+            assert!(self.now < end, "{} never comes to host {host}", area.name());
             self.turn();
         }
     }

@@ -36,7 +36,9 @@ pub struct AreaDescription {
     pub owner: Option<usize>,
     /// The worker of that host to which one of this host gave it, if that is how it got there.
     pub left_to: Option<Rank>,
-    /// Rises with each change of owner.
+    /// The worker of another host to which it was given and not left yet, so that it is this host's still.
+    pub given_to: Option<Rank>,
+    /// Rises with each change of owner; and when it is given, before it is taken.
     pub epoch: u64,
 }
 
@@ -61,6 +63,7 @@ impl Agent {
             remote: word.is_remote(),
             owner: segment.owner_host(word),
             left_to: word.left_to(),
+            given_to: Some(word.rank()).filter(|rank| word.is_transit() && segment.host_of(*rank).is_some()),
             epoch: word.epoch(),
         };
         find::unchanged(area, slot).then_some(description)
