@@ -121,6 +121,13 @@ impl Agent {
         self.known.resize(used.max(looked_everywhere), Known::default());
         // Before the areas, which may have no owner since.
         self.look_for_failed(events);
+        // What the last worker of this host was creating when it died, nobody would give up, and the clocks would wait for it.
+        if local == u64::MAX
+            && !self.again.is_empty()
+            && let Some(directory) = Directory::try_lock(&self.desk.shared)
+        {
+            directory.give_up_dead_creations();
+        }
         for index in std::mem::take(&mut self.again) {
             self.look_at(index, events);
         }
