@@ -115,6 +115,7 @@ impl World {
         World::of(&vec![1 << 28; hosts], seed, |builder, here| builder.hosts(&vec![1; hosts], here))
     }
 
+    /// Hosts whose jobs are built as `of_host` says of each.
     fn of(bytes: &[u64], seed: u64, of_host: impl Fn(JobBuilder, usize) -> JobBuilder) -> World {
         let host = |(here, bytes): (usize, &u64)| {
             let builder = Job::builder().reserve(*bytes).min_copies(3).generations(5, 1);
@@ -284,9 +285,9 @@ impl World {
             self.turn();
         }
     }
+
     /// Waits until a host's worker has an area that it was given.
     #[track_caller]
-    #[allow(dead_code, reason = "not all tests give areas")]
     pub(crate) fn take(&mut self, host: usize, area: &Area<u64>) -> Owned<u64> {
         let end = self.now + END;
         loop {

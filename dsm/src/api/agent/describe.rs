@@ -38,7 +38,7 @@ pub struct AreaDescription {
     pub left_to: Option<Rank>,
     /// The worker of another host to which it was given and not left yet, so that it is this host's still.
     pub given_to: Option<Rank>,
-    /// Rises with each change of owner; and when it is given, before it is taken.
+    /// Rises with each change of owner: already when the area is given, not only when it is taken.
     pub epoch: u64,
 }
 

@@ -121,7 +121,8 @@ impl Agent {
         self.known.resize(used.max(looked_everywhere), Known::default());
         // Before the areas, which may have no owner since.
         self.look_for_failed(events);
-        // What the last worker of this host was creating when it died, nobody would give up, and the clocks would wait for it.
+        // If the last worker of this host died while it created an area, nobody else gives that up, and clocks are told when all
+        // areas are made.
         if local == u64::MAX
             && !self.again.is_empty()
             && let Some(directory) = Directory::try_lock(&self.desk.shared)
