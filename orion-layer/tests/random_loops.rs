@@ -2,10 +2,10 @@
 use crate::common;
 
 use common::case::Case;
-use common::generate;
 use common::oracle::{Tally, run_nests, way};
 use common::running::{Options, Pass, run_case};
 use common::watchdog::watched;
+use common::{generate, irregular};
 use hectare_orion::loop_nest::Order;
 use hectare_orion::run;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
@@ -123,6 +123,37 @@ fn accumulators_and_ordered_loops_do_not_depend_on_the_number_of_workers() {
                         assert_eq!(a, b, "{place}");
                         assert_eq!(expected.arrays, found.arrays, "{place}");
                     }
+                }
+            }
+        }
+    });
+}
+
+/// Those that are inspected, of which one worker runs the groups that several do.
+#[test]
+fn ordered_loops_over_data_do_not_depend_on_the_number_of_workers() {
+    watched("numbers of workers over data", || {
+        let is_ordered = |case: &Case| case.loops.iter().all(|spec| spec.order == Order::Ordered);
+        let cases: Vec<Case> = (0..)
+            .map(|seed| irregular::case(3_000_000 + seed))
+            .filter(is_ordered)
+            .take(seeds(60).len())
+            .collect();
+        let run = |workers| {
+            let (outcomes, ways) =
+                run_all(workers, &cases, Options::default()).unwrap_or_else(|what| panic!("{what}"));
+            let ways = ways.into_iter().filter(|way| way.starts_with("inspected")).collect::<Vec<_>>();
+            (outcomes, ways)
+        };
+        let (alone, ways) = run(1);
+        assert!(ways.len() >= 15, "{ways:?}");
+        for workers in [2, 3, 5, 8] {
+            let (found, same_ways) = run(workers);
+            assert_eq!(ways, same_ways, "{workers} workers");
+            for (case, (expected, found)) in cases.iter().zip(alone.iter().zip(found)) {
+                for (pass, (expected, found)) in expected[0].iter().zip(&found[0]).enumerate() {
+                    let place = format!("{workers} workers, pass {pass}\n{case}");
+                    assert_eq!((expected.sums, &expected.arrays), (found.sums, &found.arrays), "{place}");
                 }
             }
         }
