@@ -147,7 +147,6 @@ pub(super) fn die_anywhere(w: &mut Context<'_>, after: &str, file: &Path) -> Res
 
 /// Wherever it is: each worker that lives says which one is gone, and none of them waits for a time-out.
 #[test]
-#[ignore = "a wait without end in one of five runs was found and repaired; to be run many times before it counts"]
 fn the_death_of_a_worker_at_any_time_is_known_on_the_other_host() {
     let Some(cluster) = Cluster::new(2) else { return };
     for run in 0..6 {
