@@ -111,7 +111,7 @@ fn failures(agent: &mut Agent) -> Vec<(u32, u64)> {
     failed.collect()
 }
 
-/// What the launcher says of workers of this host goes to the others, and that somebody takes the rank of one again.
+/// Failures that the launcher reports of this host's workers go to the other hosts, and so does a rank that is taken again.
 #[test]
 fn the_agent_tells_who_of_this_host_has_failed() {
     let job = Job::builder().reserve(1 << 28).hosts(&[2, 70], 1).embedded().unwrap();

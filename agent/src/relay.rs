@@ -58,7 +58,7 @@ pub struct Relay {
     endpoint: Endpoint,
     memory: SegmentMemory,
     peers: BTreeMap<HostId, Peer>,
-    /// What the hosts are called, in the order of their numbers; what has none is called by its number.
+    /// The names of the hosts, by their numbers; a host without a name is called by its number.
     names: Vec<String>,
     /// Whose turn it was to send.
     turn: HostId,
@@ -308,7 +308,7 @@ impl Relay {
         self.memory.placer().standing(peer)
     }
 
-    /// What the placer counts.
+    /// The placer's counters.
     pub(crate) fn placed(&self) -> Vec<(&'static str, &'static str, u64)> {
         self.memory.placer().counters()
     }

@@ -117,7 +117,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// What the core's errors advise, and what that is called in C.
+/// Names in the advice of the core's errors, and their counterparts in C.
 const NAMES: [(&str, &str); 5] = [
     ("`Job::descriptor`", "`ha_job_descriptor`"),
     ("`JobBuilder::reserve`", "`ha_job_options.reserve_bytes`"),

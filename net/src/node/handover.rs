@@ -302,7 +302,7 @@ impl Node {
         }
         self.last_state += 1;
         (inbound.state, inbound.first_state) = (self.last_state, self.last_state);
-        // What the new owner has is newer than all that clocks covered before.
+        // The new owner's state is newer than anything that earlier clocks covered.
         inbound.floor = 0;
         inbound.phase = Phase::Idle;
         inbound.requests.go_over();

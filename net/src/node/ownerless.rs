@@ -102,7 +102,7 @@ impl Node {
         }
     }
 
-    /// What a host has said of areas without owner counts no more.
+    /// Takes back all that a host has said of areas without owner.
     fn note_owners(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId) {
         let Some(inbound) = self.inbound.get(&group) else { return };
         for member in inbound.ownerless.by(host).filter(|member| usize::from(*member) < inbound.have.len()) {

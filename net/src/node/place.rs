@@ -38,7 +38,7 @@ impl Node {
         }
     }
 
-    /// What was to be placed at a host is written, up to this one: nothing reads its states for that any more.
+    /// All placements at a host up to this one are written: unpins the states that they were read from.
     pub(super) fn wrote(&mut self, cx: &mut Cx<'_>, host: HostId, id: u64) {
         while let Some(peer) = self.peers.get_mut(&host)
             && let Some(written) = peer.placing.pop_front_if(|first| first.id <= id)

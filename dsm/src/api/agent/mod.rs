@@ -73,7 +73,7 @@ pub struct Agent {
     again: Vec<usize>,
     /// This host's part of the program has ended ([`Agent::leave_job`]).
     leaves: bool,
-    /// What dead workers left is tidied up, since nobody else of this host does it.
+    /// The agent has cleaned up after dead workers: no worker of this host is left to do it.
     buried: bool,
     /// The bell before the last look.
     heard: u32,

@@ -214,7 +214,7 @@ impl Job {
         self.shared.segment.config().here as usize
     }
 
-    /// What a host of the job is called, and where it is; its number while its agent has not said. A job on one host has no names.
+    /// The name of a host of the job, and its address; its number until its agent has said them. A job on one host has no names.
     pub fn host_name(&self, host: usize) -> Option<String> {
         self.shared.segment.host_names().get(host).map(|name| name.text(host))
     }

@@ -41,7 +41,7 @@ impl InPlace {
     }
 }
 
-/// What is to be run, as far as its order is concerned.
+/// The order of a run of tasks, whatever the tasks do.
 pub(super) struct Order {
     /// Workers `0..workers` of one host.
     pub(super) workers: usize,

@@ -87,7 +87,7 @@ impl TaskRun {
         self.len() == 0
     }
 
-    /// What comes before the next task.
+    /// The dependences of the next task: other workers, and how many of their tasks must be done.
     #[inline]
     fn after(&self) -> impl Iterator<Item = (Rank, u64)> + Clone {
         let task = self.graph.of(self.part.rank()).get(self.done());

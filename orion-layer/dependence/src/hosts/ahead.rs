@@ -1,4 +1,4 @@
-//! What goes to the host where the next pass begins with it while a pass still runs.
+//! Parts of arrays that are sent, while a pass runs, to the host where the next pass begins with them.
 use super::Hosts;
 use super::traffic::begun;
 use crate::loop_nest::LoopNest;
@@ -20,8 +20,8 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// What can go ahead in a pass after which another one follows: parts that the next pass begins with on another host than this
-    /// one leaves them on, and that nobody needs in the last tile of whoever has them last.
+    /// The parts that can be sent ahead in a pass that another one follows: those that the next pass begins with on another host than
+    /// this one leaves them on, and that the worker who has them last does not need in its last tile.
     pub fn of(nest: &LoopNest, placement: &Placement, hosts: &Hosts) -> Vec<Ahead> {
         let mut found = Vec::new();
         for (array, part, [last, to]) in begun(nest, placement, hosts) {

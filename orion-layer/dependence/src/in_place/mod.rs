@@ -11,12 +11,12 @@ use crate::loop_nest::{LoopNest, Space};
 use crate::mutant::{self, Mutant};
 use crate::tiles::{Rank, Steps, Tile};
 
-/// What a tile has to do with others.
+/// A tile as a task: the elements that it touches, and its dependences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TileTask {
-    /// What it touches of each array that lies in place.
+    /// The elements that it touches of each array that lies in place.
     pub touched: Vec<Touched>,
-    /// What has to be done before: so many tiles of that worker's.
+    /// Dependences: so many tiles of that worker must be done before.
     pub after: Vec<(Rank, usize)>,
 }
 
@@ -29,7 +29,7 @@ pub struct InPlace {
     pub tasks: Vec<Vec<TileTask>>,
 }
 
-/// What whoever has checked tasks has made of them, for who runs them.
+/// The executor's own form of the tasks, made when they are checked; opaque to this crate.
 pub type Checked = std::sync::Arc<dyn std::any::Any + Send + Sync>;
 
 /// Looks for two tiles that may run at once and touch the same element of which one writes it; says which, in words.

@@ -44,7 +44,7 @@ pub struct Batches {
     pub blocks: Option<BlockRows>,
 }
 
-/// What groups touch that are tiles of blocks of rows.
+/// The rows that groups touch, if groups are tiles of blocks of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockRows {
     /// The rows of each block, in ascending order. Of those of one batch, no two groups have a block in common.

@@ -1,4 +1,4 @@
-//! What each iteration of a loop touches.
+//! The rows and elements that each iteration of a loop touches.
 use std::ops::Range;
 
 /// An element or a row of a written array, by its number among those of all written arrays, and whether it may be written.

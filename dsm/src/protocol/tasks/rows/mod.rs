@@ -161,8 +161,8 @@ impl RowPlan {
         self.touched.get(worker as usize)?.get(array)
     }
 
-    /// What has to be done before a worker begins a batch of a pass: of other workers, so many batches each, those of earlier
-    /// passes included. What it has waited for before an earlier batch of the pass is left out.
+    /// The dependences of a worker's batch in a pass: other workers, and how many batches of each must be done, those of earlier
+    /// passes included. Those that it has already waited for before an earlier batch of the pass are left out.
     #[inline]
     pub fn waits(
         &self,
