@@ -5,7 +5,7 @@ use crate::status::{Failure, Outcome, enter, ha_status, ha_status::*};
 use hectare_dsm::tasks::{RowError, RowPlan, Touched};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Which rows of which arrays each worker touches in each of a number of batches. In a batch, a row that one worker writes is
+/// A plan of the rows of each array that each worker touches in each of a number of batches. In a batch, a row that one worker writes is
 /// touched by no other, which `ha_row_plan_build` checks; from one batch to the next, rows go to other workers, and
 /// `ha_rows_next` waits for those alone who had them before.
 ///

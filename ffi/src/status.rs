@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn errors_have_the_names_of_c() {
         let sources = [
-            include_str!("../../dsm/src/error.rs"),
+            include_str!("../../dsm/src/error/mod.rs"),
             include_str!("../../dsm/src/engine/directory/create.rs"),
         ];
         let lines = sources.iter().flat_map(|source| source.lines());

@@ -75,11 +75,11 @@ pub struct UnknownCipher;
 pub struct JobHost {
     /// Its name, for messages.
     pub name: String,
-    /// Where its agent receives datagrams.
+    /// The address at which its agent receives datagrams.
     pub address: SocketAddr,
     /// The number of its ranks: host 0 has those from 0 on, host 1 the next ones, and so on.
     pub ranks: u32,
-    /// Where its agent receives datagrams at a port of DPDK, if it has one; the number is that of `address`.
+    /// The address at which its agent receives datagrams at a port of DPDK, if it has one; the number is that of `address`.
     #[serde(default)]
     pub dpdk: Option<Ipv4Addr>,
 }

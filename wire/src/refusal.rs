@@ -47,7 +47,7 @@ pub enum Refusal {
     /// A quota of the job or of the daemon.
     #[error("quota exceeded: {asked} {what} asked for, {limit} allowed by {by}")]
     Quota {
-        /// Of what.
+        /// The quantity.
         what: String,
         /// How much was asked for.
         asked: u64,

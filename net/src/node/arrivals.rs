@@ -221,7 +221,7 @@ impl Node {
         inbound.asked.insert(owner);
         self.unsubscribe_from(group, &inbound, None);
         self.offer_left(owner, group);
-        // Who subscribes anew does so where it goes, of which nobody tells twice.
+        // A host that subscribes again does so where the group goes, as nobody tells that twice.
         if let Some(owner) = inbound.moving {
             self.handovers.follow(group, owner);
         }
@@ -264,7 +264,7 @@ impl Node {
         self.tell(owner, Register::Subscription(group, said));
     }
 
-    /// The agent of a host is another one: its cuts are numbered anew, and what was under way is not finished.
+    /// The agent of a host is another one: its cuts are numbered from 1, and what was under way is not finished.
     pub(super) fn forget_cuts(&mut self, cx: &mut Cx<'_>, from: HostId) {
         let groups: BTreeSet<GroupId> =
             self.inbound.keys().filter(|group| self.owner_of(**group) == from).copied().collect();

@@ -81,7 +81,7 @@ pub enum Event<'b> {
         bytes: usize,
     },
     /// Packets to a peer may have so many bytes, from 1100 to 65000; those of [`Config::max_payload`] again when it is
-    /// connected anew.
+    /// connected again.
     Payload {
         /// Who.
         peer: HostId,

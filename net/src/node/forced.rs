@@ -53,7 +53,7 @@ impl Forcing {
         true
     }
 
-    /// A host asks no more, or its agent is another, which counts anew.
+    /// A host asks no more, or its agent is another, which counts from 1.
     pub(super) fn forget(&mut self, host: HostId) {
         self.next.remove(&host);
         if let Some(now) = &mut self.now {

@@ -18,7 +18,7 @@ impl Node {
         lines >= self.config.place_lines.max(1) && self.peers.get(&host).is_some_and(|peer| peer.places)
     }
 
-    /// Whether lines can be placed at a host. Cuts that are on their way by that are made anew if not.
+    /// Whether lines can be placed at a host. Cuts that are on their way by that are made again if not.
     pub(super) fn set_places(&mut self, cx: &mut Cx<'_>, host: HostId, can: bool) {
         let Some(peer) = self.peers.get_mut(&host) else { return };
         peer.places = can;

@@ -209,7 +209,7 @@ impl Job {
         Ok(workers)
     }
 
-    /// Which host of the job this one is; 0 in a job on one host.
+    /// The number of this host in the job; 0 in a job on one host.
     pub fn host(&self) -> usize {
         self.shared.segment.config().here as usize
     }

@@ -37,13 +37,13 @@ struct Rest<'a, T, const N: usize> {
     told: Option<Listed<'a, T, N>>,
 }
 
-/// Is told what is asked for.
+/// A callback that is told each access.
 pub type Watch<'a, const N: usize> = Box<dyn Fn(Asked<N>) + 'a>;
 
 /// An access, as a [`Watch`] is told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked<const N: usize> {
-    /// Which elements.
+    /// The elements.
     pub elements: Elements<N>,
     /// Whether to be written.
     pub writes: bool,

@@ -239,5 +239,5 @@ fn what_does_not_fit_the_plan_is_refused() {
     // One run for each time that the areas are opened.
     drop(run);
     let again = RowRun::begin(&worker, plan, 2, &[area.in_place()]).unwrap_err().to_string();
-    assert!(again.contains("opened anew"), "{again}");
+    assert!(again.contains("opened again"), "{again}");
 }

@@ -135,7 +135,7 @@ impl TaskRun {
         self.part.check_begun(worker)
     }
 
-    /// Where element 0 of an array lies, for programs that see to it themselves that they touch only what the graph gives them in the
+    /// The address of element 0 of an array, for programs that see to it themselves that they touch only what the graph gives them in the
     /// task that they have begun. `area` is the one that the run was begun with, and `array` its place there.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ pub struct Settings {
     pub address: SocketAddrV4,
     /// How many bits of an address are those of the link: 24 for 255.255.255.0.
     pub prefix: u8,
-    /// Who passes packets on to addresses that are not on the link.
+    /// The router for addresses that are not on the link.
     pub gateway: Option<Ipv4Addr>,
     /// The MTU of the link.
     pub mtu: usize,

@@ -7,7 +7,7 @@ use crate::placement::{Placement, Rank};
 /// A part of an array that can be sent to where the next pass begins with it while this one still runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ahead {
-    /// Who has it last.
+    /// The worker that has it last.
     pub worker: usize,
     /// The last of that worker's tiles that needs it.
     pub tile: usize,
@@ -15,7 +15,7 @@ pub struct Ahead {
     pub array: usize,
     /// Its part.
     pub part: usize,
-    /// Who needs it first.
+    /// The worker that needs it first.
     pub to: Rank,
 }
 

@@ -25,7 +25,7 @@ pub struct TileTask {
 pub struct InPlace {
     /// The arrays, by their numbers in the nest.
     pub arrays: Vec<usize>,
-    /// By worker, in the order of the steps.
+    /// The tasks of each worker, in the order of the steps.
     pub tasks: Vec<Vec<TileTask>>,
 }
 
@@ -42,7 +42,7 @@ impl std::fmt::Debug for CheckTasks<'_> {
     }
 }
 
-/// Which tiles come before a tile.
+/// The rule that says which tiles come before a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
     /// All of earlier steps.

@@ -33,9 +33,9 @@ pub use self::verify::{Broken, once, verify};
 pub struct Batches {
     /// The iterations, group by group; in each group in the order in which they run.
     pub iterations: Vec<u32>,
-    /// Where each group begins in `iterations`, and where the last ends.
+    /// The place of each group's first iteration in `iterations`, and the end of the last.
     pub groups: Vec<u32>,
-    /// Where each batch begins in the groups, and where the last ends.
+    /// The place of each batch's first group, and the end of the last.
     pub batches: Vec<u32>,
     /// Groups with the same number here are best run by the same worker, and this many numbers there are; none if it does not
     /// matter.

@@ -43,7 +43,7 @@ pub struct Touched {
 }
 
 impl Touched {
-    /// Of no iteration yet, over arrays of so many rows each.
+    /// No iterations yet, over arrays with these numbers of rows.
     ///
     /// # Errors
     /// If there are too many rows.

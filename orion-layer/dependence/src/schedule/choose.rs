@@ -48,7 +48,7 @@ pub struct Choice {
     pub steps: Steps,
     /// The values of each dimension of the loop between its cells.
     pub cuts: Vec<Vec<i64>>,
-    /// Where the arrays of the loop are.
+    /// The places of the loop's arrays.
     pub placement: Placement,
     /// If it is a rotation of the runtime's own whose arrays lie in parts: which.
     pub rotation: Option<Rotation>,
@@ -164,14 +164,14 @@ struct Crew<'a> {
     in_place: Option<CheckTasks<'a>>,
 }
 
-/// Who runs a loop, and what decides how.
+/// The workers that run a loop, and what decides how.
 #[derive(Clone, Copy, Debug)]
 pub struct Team<'t> {
     /// How many workers.
     pub workers: usize,
     /// Whether the loop combines what its iterations give.
     pub accumulates: bool,
-    /// Where they are, if they are on several hosts.
+    /// The hosts, if there are several.
     pub hosts: Option<&'t Hosts>,
     /// Whether the links between hosts may decide where the bits of the results depend on the schedule.
     pub follows_links: bool,

@@ -14,7 +14,7 @@ const FORMAT: &str = "hectare moved bounds, version 1";
 pub struct Move {
     /// The loop: where it stands.
     pub loop_name: String,
-    /// Which of the program's plans it is: loops are planned in the same order in every run.
+    /// The plan, by its number in the program: loops are planned in the same order in every run.
     pub plan: u64,
     /// After how many passes of the plan.
     pub after: u64,

@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 /// The elements of one array that a task may access.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
-    /// Which array: its place in the list that a run is given.
+    /// The array: its place in the list that a run is given.
     pub array: usize,
     /// Regions that it may read.
     pub reads: Vec<Region>,
@@ -57,7 +57,7 @@ pub enum TaskError {
         array: usize,
     },
     /// Tasks wait for each other in a circle, or for a task that there is not.
-    #[error("task {} of worker {} waits for what does not come", task.1, task.0)]
+    #[error("task {} of worker {} waits for tasks that never end", task.1, task.0)]
     Endless {
         /// Worker and number of a task that would never begin.
         task: (Rank, usize),

@@ -72,7 +72,7 @@ pub enum RowError {
     TooMany,
 }
 
-/// Which rows of which arrays each worker touches in each of a number of batches, checked: in a batch, a row that one worker writes
+/// A checked plan of the rows of each array that each worker touches in each of a number of batches: in a batch, a row that one worker writes
 /// is touched by no other. From one batch to the next, rows go to other workers as the lists say.
 ///
 /// A worker begins a batch when those have done theirs who touched its rows last, and there is no other wait. Who those are is found
