@@ -139,7 +139,7 @@ pub unsafe extern "C" fn ha_row_plan_add(
         // SAFETY: the header's contract.
         let mut stage = unsafe { body(plan)? }.lock();
         let Stage::Lists { batches, touched, .. } = &mut *stage else {
-            return Err(Failure::new(HA_BAD_PLAN, "the row plan is built, and can be added to no more"));
+            return Err(Failure::new(HA_BAD_PLAN, "the row plan is built: nothing can be added to it"));
         };
         let out = |what: String| Failure::new(HA_OUT_OF_RANGE, format!("the row plan has no {what}"));
         if batch >= *batches {

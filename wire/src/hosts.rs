@@ -145,7 +145,7 @@ impl JobHosts {
             return refuse(format!("the key file {:?} is no absolute path", self.key_file));
         }
         if self.silence_ms == 0 {
-            return refuse("a host would have failed after no silence at all".into());
+            return refuse("the time-out for silent hosts is zero".into());
         }
         for (number, host) in self.hosts.iter().enumerate() {
             let JobHost { name, address, .. } = host;

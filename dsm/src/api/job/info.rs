@@ -47,7 +47,7 @@ pub struct WorkerInfo {
 pub struct Stats {
     /// Rounds that began.
     pub rounds: u64,
-    /// Rounds abandoned because somebody did not come.
+    /// Rounds abandoned because a worker did not come.
     pub abandoned: u64,
     /// How often a worker was left behind by a round that was given up.
     pub late: u64,
