@@ -243,7 +243,7 @@ mod tests {
             (|hosts| hosts.index = 2, "no host 2 of 2"),
             (|hosts| hosts.id = [0; 16], "the number of the job"),
             (|hosts| hosts.key_file = "k".into(), "no absolute path"),
-            (|hosts| hosts.silence_ms = 0, "no silence"),
+            (|hosts| hosts.silence_ms = 0, "the time-out for silent hosts is zero"),
             (|hosts| hosts.hosts[1].name.clear(), "the name of host 1 has 0 bytes"),
             (|hosts| hosts.hosts[1].address.set_port(0), "not one of a host's port"),
             (|hosts| hosts.hosts[1].address = "[fe80::1]:7117".parse().unwrap(), "IPv6"),

@@ -123,7 +123,7 @@ impl<'b> Data<'b> {
 /// Why bytes are not frames.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// A frame goes on where the packet ends.
+    /// A frame is longer than its packet.
     #[error("a frame that is longer than its packet")]
     Truncated,
     /// No frame begins with this.
@@ -132,7 +132,7 @@ pub enum FrameError {
         /// The byte.
         kind: u8,
     },
-    /// A field has no meaning.
+    /// A field has an invalid value.
     #[error("an invalid value of {of}")]
     Value {
         /// The field.
