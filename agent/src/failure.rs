@@ -11,7 +11,7 @@ pub struct Failure {
     pub host: HostId,
     /// Its name; its number if that is not known.
     pub name: String,
-    /// Where its agent was; none for this host.
+    /// The address of its agent; none for this host.
     pub address: Option<SocketAddr>,
     /// How it was found; none if it has no RDMA, which it is to have.
     pub cause: Option<Cause>,

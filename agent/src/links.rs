@@ -51,7 +51,7 @@ fn socket(at: SocketAddr) -> Result<Udp, NoLink> {
     Udp::bind(at, mtu()).map_err(|source| NoLink::Socket { at, source })
 }
 
-/// What places lines at peers, if the agent is to have it.
+/// The placer of lines at peers, which does nothing if the agent has no RDMA device.
 pub(crate) fn placer(order: &Order) -> Result<Placer, NoLink> {
     let is_demanded = order.hosts.transport == TransportChoice::Rdma;
     let Some(device) = &order.rdma else {

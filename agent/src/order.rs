@@ -1,4 +1,4 @@
-//! What an agent is told at its start.
+//! The settings that an agent gets at its start.
 use crate::placer::RdmaDevice;
 use crate::port::DpdkPort;
 use hectare_wire::JobHosts;

@@ -36,7 +36,7 @@ pub struct DpdkPort {
     /// How many bits of an address are those of the link.
     #[serde(default = "prefix")]
     pub prefix: u8,
-    /// Who passes packets on to addresses that are not on the link.
+    /// The router for addresses that are not on the link.
     #[serde(default)]
     pub gateway: Option<Ipv4Addr>,
     /// The MTU of the link.

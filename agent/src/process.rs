@@ -34,7 +34,7 @@ enum Fatal {
     Key { file: String, source: KeyError },
     #[error(transparent)]
     Link(NoLink),
-    #[error("the order has no meaning: {0}")]
+    #[error("the order cannot be parsed: {0}")]
     Order(#[from] serde_json::Error),
 }
 

@@ -35,7 +35,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// By UDP alone, at this address.
+    /// A peer that is reached by UDP alone, at this address.
     pub fn by_udp(address: SocketAddr, why: impl Into<String>) -> Reach {
         Reach { ways: vec![(Link::Udp, address)], why: why.into(), at: 0, in_vain: false }
     }
@@ -62,12 +62,12 @@ impl Reach {
         Reach { ways: [(Link::Dpdk, there)].into_iter().chain(udp).collect(), why, at: 0, in_vain: false }
     }
 
-    /// Where the peer is called.
+    /// The address at which the peer is reached.
     pub fn address(&self) -> SocketAddr {
         self.ways[self.at].1
     }
 
-    /// By which link.
+    /// The link of the way in use.
     pub fn link(&self) -> Link {
         self.ways[self.at].0
     }

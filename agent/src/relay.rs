@@ -29,7 +29,7 @@ pub struct Setup {
     pub reaches: Vec<Reach>,
     /// Tells this host's memory of the job from any other that it had.
     pub segment: u64,
-    /// Who is silent for so long has failed.
+    /// The time-out: a peer that is silent for this long has failed.
     pub silence: Duration,
 }
 
@@ -58,7 +58,7 @@ pub struct Relay {
     endpoint: Endpoint,
     memory: SegmentMemory,
     peers: BTreeMap<HostId, Peer>,
-    /// What the hosts are called, in the order of their numbers; what has none is called by its number.
+    /// The names of the hosts, by their numbers; a host without a name is called by its number.
     names: Vec<String>,
     /// Whose turn it was to send.
     turn: HostId,
@@ -308,7 +308,7 @@ impl Relay {
         self.memory.placer().standing(peer)
     }
 
-    /// What the placer counts.
+    /// The placer's counters.
     pub(crate) fn placed(&self) -> Vec<(&'static str, &'static str, u64)> {
         self.memory.placer().counters()
     }
@@ -375,7 +375,7 @@ impl Relay {
                     warn!(%peer, name, address = %known.reach.address(), %reason, "no session");
                 }
                 known.reason = Some(reason);
-                // Whichever way the next session begins by, it begins anew: the node hears of this one's end first.
+                // Whichever way the next session begins by, it begins as a new one: the node hears of this one's end first.
                 let is_turned = match reason {
                     Reason::NoAnswer { address } => known.reach.unanswered(address),
                     Reason::Refused { .. } => false,
@@ -542,7 +542,7 @@ impl Relay {
         }
     }
 
-    /// By when [`Relay::work`] and [`Relay::transmit`] are to be called again, if nothing happens before.
+    /// The time by which [`Relay::work`] and [`Relay::transmit`] are to be called again, if nothing happens before.
     pub fn next_timeout(&self, now: Time) -> Time {
         let link = self.endpoint.next_timeout();
         let node = self.node.next_timeout().map(Time::from_nanos);

@@ -41,7 +41,7 @@ impl fmt::Debug for Questions {
 }
 
 impl Questions {
-    /// Of nobody.
+    /// No questions of any peer.
     pub fn none() -> Questions {
         Questions { asked: Arc::default(), questions: channel().1 }
     }

@@ -148,7 +148,7 @@ fn answers_with_descriptors_do_not_pile_up() {
         // The last ones find nobody there any more.
         let _ = socket.send(&encode(&open).unwrap(), None);
     }
-    daemon.wait_for("gave a client up that takes no answer");
+    daemon.wait_for("closed the connection of a client that takes no answers");
     // Who takes each has as many as he likes.
     let connection = host.connect();
     (0..100).for_each(|_| drop(connection.ask(&open).unwrap()));

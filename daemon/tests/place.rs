@@ -46,12 +46,12 @@ fn a_removed_file_lets_no_second_daemon_in() {
     let daemon = host.daemon("");
     let names =
         |dir: &Path| std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path()).collect::<Vec<_>>();
-    // Everything that is there, the socket included; the daemon makes it anew.
+    // Everything that is there, the socket included; the daemon recreates it.
     for path in names(host.dir.path()) {
         let _ = std::fs::remove_file(path);
     }
     a_second_is_refused(&host, &daemon);
-    daemon.wait_for("it is made anew");
+    daemon.wait_for("it is recreated");
     // Something else in its place.
     std::fs::remove_file(host.dir.socket()).unwrap();
     std::fs::write(host.dir.socket(), "no socket").unwrap();

@@ -215,10 +215,10 @@ fn a_job_that_was_made_anew_meanwhile_is_another_one() {
     daemon.wait_for("did not come back");
     old.iter().for_each(|member| member.signal(Signal::CONT));
     for member in &mut old {
-        until("the refusal", || member.ask("standing").contains("another one"));
+        until("the refusal", || member.ask("standing").contains("has another job"));
         assert_eq!(member.ask("beat"), "1");
     }
-    daemon.wait_for("\\\"j\\\" of the daemon is another one");
+    daemon.wait_for("the daemon has another job \\\"j\\\"");
     assert_eq!(new.ask("look"), "of/0=0");
     assert_eq!(host.jobs()[0].members, 1);
     // A rank that no daemon hands out is taken from the memory.

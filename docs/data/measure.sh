@@ -3,7 +3,7 @@
 #
 #     cargo build --release --example factorize --example sparse_lr
 #     docs/data/measure.sh [RATINGS TEST]      # files of MovieLens-1M, as docs/src/benchmarks.md describes them
-#     cargo run -p hectare-docs                # draws the pictures anew
+#     cargo run -p hectare-docs                # draws the pictures
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 programs=${PROGRAMS:-target/release/examples}

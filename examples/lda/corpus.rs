@@ -22,7 +22,7 @@ pub(crate) struct Corpus {
     pub(crate) words: Vec<String>,
     pub(crate) train: Vec<Token>,
     pub(crate) held_out: Vec<Token>,
-    /// What was learned before, if this goes on.
+    /// The saved model that this run continues, if it does.
     pub(crate) learned: Option<Learned>,
 }
 

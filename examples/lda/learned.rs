@@ -1,4 +1,4 @@
-//! What was learned before, to go on from: the topic of every token, and the rest of the sampler's state.
+//! A saved model to continue from: the topic of every token, and the rest of the sampler's state.
 //!
 //! `--save` writes `tokens.npy` (a row for each token to learn from, document by document: its topic, and the one that is proposed
 //! for it) and `training.json`. Of the same documents, with the same words, `--go-on` takes up the state as it was left, and what

@@ -17,7 +17,7 @@ use std::rc::Rc;
 pub struct ha_block {
     /// `sizeof(ha_block)` as the library knows it.
     pub size: usize,
-    /// Who runs it.
+    /// The worker that runs it.
     pub worker: u32,
     /// Variables of the loop.
     pub dims: u32,

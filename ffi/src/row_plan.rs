@@ -5,7 +5,7 @@ use crate::status::{Failure, Outcome, enter, ha_status, ha_status::*};
 use hectare_dsm::tasks::{RowError, RowPlan, Touched};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Which rows of which arrays each worker touches in each of a number of batches. In a batch, a row that one worker writes is
+/// A plan of the rows of each array that each worker touches in each of a number of batches. In a batch, a row that one worker writes is
 /// touched by no other, which `ha_row_plan_build` checks; from one batch to the next, rows go to other workers, and
 /// `ha_rows_next` waits for those alone who had them before.
 ///
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn ha_row_plan_add(
         // SAFETY: the header's contract.
         let mut stage = unsafe { body(plan)? }.lock();
         let Stage::Lists { batches, touched, .. } = &mut *stage else {
-            return Err(Failure::new(HA_BAD_PLAN, "the row plan is built, and can be added to no more"));
+            return Err(Failure::new(HA_BAD_PLAN, "the row plan is built: nothing can be added to it"));
         };
         let out = |what: String| Failure::new(HA_OUT_OF_RANGE, format!("the row plan has no {what}"));
         if batch >= *batches {

@@ -108,7 +108,7 @@ pub unsafe extern "C" fn ha_rows_begin(
     })
 }
 
-/// Where row 0 of an array lies; the others follow. Valid until `ha_rows_end` or `ha_rows_close`. Between two calls of
+/// The address of row 0 of an array; the others follow. Valid until `ha_rows_end` or `ha_rows_close`. Between two calls of
 /// `ha_rows_next`, the worker touches only the rows that the plan gives it in the batch, which nothing checks.
 ///
 /// Pointers: `rows` open rows; `data` a place for the pointer.

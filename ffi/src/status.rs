@@ -117,7 +117,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// What the core's errors advise, and what that is called in C.
+/// Names in the advice of the core's errors, and their counterparts in C.
 const NAMES: [(&str, &str); 5] = [
     ("`Job::descriptor`", "`ha_job_descriptor`"),
     ("`JobBuilder::reserve`", "`ha_job_options.reserve_bytes`"),
@@ -189,9 +189,9 @@ const MESSAGES: [&CStr; 40] = [
     c"success",
     c"a pointer that must not be null is null",
     c"not an open handle of this kind",
-    c"an argument is not one of its values",
-    c"a size that fits no version of this library",
-    c"the header and the library do not go together",
+    c"an argument has a value that is not allowed",
+    c"a size field that no version of this library has",
+    c"header and library have different versions",
     c"a range outside the area",
     c"a handle of another thread",
     c"a synchronization point while a view is open",
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn errors_have_the_names_of_c() {
         let sources = [
-            include_str!("../../dsm/src/error.rs"),
+            include_str!("../../dsm/src/error/mod.rs"),
             include_str!("../../dsm/src/engine/directory/create.rs"),
         ];
         let lines = sources.iter().flat_map(|source| source.lines());

@@ -38,7 +38,7 @@ fn the_header_is_up_to_date() {
         let different = committed.lines().zip(made.lines()).position(|(old, new)| old != new);
         let line = different.unwrap_or(committed.lines().count().min(made.lines().count())) + 1;
         panic!(
-            "{} is out of date from line {line} on; write it anew with\n\
+            "{} is out of date from line {line} on; regenerate it with\n\
              HECTARE_BLESS=1 cargo test -p hectare-ffi --test header",
             path.display()
         );

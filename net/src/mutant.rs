@@ -31,7 +31,7 @@ pub enum Mutant {
     OneSided,
     /// A new directory does not hear of names that the one before it refused.
     ForgetRefused,
-    /// Who asks for what a group is now is answered before that is there.
+    /// A request for a group's newest state is answered before that is there.
     EarlyAnswer,
     /// A host leaves a group that it gives away before all who have copies have gone over.
     HastyLeave,

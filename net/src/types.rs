@@ -57,7 +57,7 @@ pub struct Version {
 /// The type of an area's elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ElementType {
-    /// Which type it is.
+    /// The kind of type.
     pub kind: u32,
     /// Bytes of an element.
     pub size: u32,
@@ -189,13 +189,13 @@ pub enum Cause {
     /// Another host heard nothing of it for the time-out.
     #[error("{from} heard nothing of it for the time-out")]
     Unreachable {
-        /// Who said so.
+        /// The host that said so.
         from: HostId,
     },
     /// It is not of this job, or speaks another version.
     #[error("{from} refused it: {why}")]
     Refused {
-        /// Who refused it.
+        /// The host that refused it.
         from: HostId,
         /// Why.
         why: HelloError,
@@ -223,11 +223,11 @@ pub enum HelloError {
         says: HostId,
     },
     /// Its shared memory is another one than before: what was known of its areas is void.
-    #[error("its shared memory was made anew")]
+    #[error("its shared memory was created again")]
     Segment,
 }
 
-/// Where a peer's driver writes lines of an area itself: what its link needs to know.
+/// The place where a peer's driver writes lines of an area itself: what its link needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The address of the area's first byte.

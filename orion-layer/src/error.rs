@@ -27,7 +27,7 @@ pub enum Error {
         free: u64,
         /// The limit that binds.
         limit: u64,
-        /// Whose limit: the host's, a cgroup's, or the job's reserved range.
+        /// The holder of the limit: the host, a cgroup, or the job's reserved range.
         payer: String,
     },
     /// The body named an element, a row or a slice outside of the array, or outside of what its worker holds.
@@ -129,17 +129,17 @@ pub enum Error {
         sequence: u64,
         /// This worker.
         here_rank: Rank,
-        /// Where this worker is.
+        /// The call that this worker makes.
         here: String,
         /// The other worker.
         there_rank: Rank,
-        /// Where the other worker is.
+        /// The call that the other worker makes.
         there: String,
     },
     /// A value that should be the same everywhere is not.
     #[error("{site}: worker {rank} has another value than worker 0; the workers' programs have diverged")]
     ValueMismatch {
-        /// Where.
+        /// The call.
         site: String,
         /// The worker with the other value.
         rank: Rank,
@@ -151,7 +151,7 @@ pub enum Error {
         on(host)
     )]
     WorkerLost {
-        /// Where the others noticed.
+        /// The call in which the others noticed.
         site: String,
         /// The worker.
         rank: Rank,
@@ -194,7 +194,7 @@ pub enum Error {
     /// Another worker failed in the same loop or collective call.
     #[error("{site}: worker {rank} failed: {message}")]
     PeerFailed {
-        /// Where.
+        /// The call.
         site: String,
         /// The worker that failed.
         rank: Rank,
@@ -202,7 +202,7 @@ pub enum Error {
         message: String,
     },
     /// An array was left half written by a pass that failed.
-    #[error("array {array:?} was left half written: {cause}; restore a checkpoint or make it anew")]
+    #[error("array {array:?} was left half written: {cause}; restore a checkpoint or create it again")]
     Poisoned {
         /// The array.
         array: String,

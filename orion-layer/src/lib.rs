@@ -92,13 +92,13 @@ pub mod view;
 #[doc(inline)]
 pub use hectare_dependence::{analysis as dependence, loop_nest};
 
-/// Where the arrays of a loop are.
+/// The placement of a loop's arrays.
 pub mod placement {
     #[doc(inline)]
     pub use hectare_dependence::placement::ArrayPlacement;
 }
 
-/// Which worker runs which iterations, and when.
+/// Schedules: which worker runs which iterations, and when.
 ///
 /// A loop's space is cut into a grid of *cells*. A schedule gives, for every step and worker, a *tile*: a box of
 /// cells. Steps are not separated by barriers: what orders them is that a worker needs the partitions of the

@@ -17,7 +17,7 @@ pub(crate) enum Mutant {
     Unsorted,
     /// The partials of the last cell of the grid are lost.
     LostPartial,
-    /// Of each line that is read, all elements are the first.
+    /// All elements of a line that is read are the first one.
     StuckLines,
     /// Dependent variables are in one round.
     PairsKept,

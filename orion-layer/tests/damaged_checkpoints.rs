@@ -77,7 +77,7 @@ fn a_flipped_byte_is_found_wherever_it_is() {
         format!("{file}: map \"map\" is damaged: the checksum of a block differs"),
         format!("{file}: vector \"list\" is damaged: the checksum of a block differs"),
         format!("{file}: its table of contents is damaged: the checksum differs"),
-        format!("{file}: not a checkpoint, or one that was cut off"),
+        format!("{file}: not a checkpoint, or a truncated one"),
     ];
     assert_eq!(said, expected.into());
 }

@@ -1,4 +1,4 @@
-//! What bodies of inspected loops find of the rows and elements that their batches lend, and the lists of iterations that they get.
+//! Bodies of inspected loops: the rows and elements that their batches lend them, and the lists of iterations that they get.
 use hectare_orion::{Context, parallel_for, run};
 
 /// So long that batches are held to pay.

@@ -169,12 +169,12 @@ fn damaged_and_foreign_moves_are_refused() {
         Moves::read(&file)
     };
     for (text, what) in [
-        (text[..text.len() / 2].to_owned(), "these are no moves that were saved"),
-        (String::new(), "these are no moves that were saved"),
+        (text[..text.len() / 2].to_owned(), "not a saved move"),
+        (String::new(), "not a saved move"),
         (text.replace("version 1", "version 2"), "the format is \"hectare moved bounds, version 2\""),
         (text.replace("\"after\":1", "\"after\":0"), "has no pass or no bounds"),
         (text.replace(&bounds, "[[]]"), "has no pass or no bounds"),
-        (text.replace("\"after\"", "\"before\""), "these are no moves that were saved"),
+        (text.replace("\"after\"", "\"before\""), "not a saved move"),
     ] {
         let error = read(&text).unwrap_err();
         assert!(matches!(error, Error::Format { .. }) && error.to_string().contains(what), "{error}");

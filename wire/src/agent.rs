@@ -89,7 +89,7 @@ pub struct PeerStanding {
     pub host: u16,
     /// Its name.
     pub name: String,
-    /// Where its agent receives datagrams.
+    /// The address at which its agent receives datagrams.
     pub address: SocketAddr,
     /// The link of the session, or the one that is tried: `udp`, `dpdk` or `rdma`.
     pub link: String,
@@ -155,7 +155,7 @@ pub struct TraceAnswer {
     pub hosts: Vec<String>,
     /// The steps since the last answer, in the order in which they were noted.
     pub steps: Vec<TraceStep>,
-    /// Where the next answer begins.
+    /// The place where the next answer begins.
     pub next: u64,
     /// Whether steps were dropped that nobody fetched in time.
     pub dropped: bool,

@@ -13,8 +13,8 @@ const MAGIC: [u8; 2] = *b"Hc";
 /// Why bytes are not a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// The bytes do not begin like a message.
-    #[error("{len} bytes that do not begin like a message")]
+    /// The bytes do not begin with the header of a message.
+    #[error("{len} bytes that do not begin with the header of a message")]
     NotAMessage {
         /// How many bytes there are.
         len: usize,

@@ -75,11 +75,11 @@ pub struct UnknownCipher;
 pub struct JobHost {
     /// Its name, for messages.
     pub name: String,
-    /// Where its agent receives datagrams.
+    /// The address at which its agent receives datagrams.
     pub address: SocketAddr,
     /// The number of its ranks: host 0 has those from 0 on, host 1 the next ones, and so on.
     pub ranks: u32,
-    /// Where its agent receives datagrams at a port of DPDK, if it has one; the number is that of `address`.
+    /// The address at which its agent receives datagrams at a port of DPDK, if it has one; the number is that of `address`.
     #[serde(default)]
     pub dpdk: Option<Ipv4Addr>,
 }
@@ -145,7 +145,7 @@ impl JobHosts {
             return refuse(format!("the key file {:?} is no absolute path", self.key_file));
         }
         if self.silence_ms == 0 {
-            return refuse("a host would have failed after no silence at all".into());
+            return refuse("the time-out for silent hosts is zero".into());
         }
         for (number, host) in self.hosts.iter().enumerate() {
             let JobHost { name, address, .. } = host;
@@ -243,7 +243,7 @@ mod tests {
             (|hosts| hosts.index = 2, "no host 2 of 2"),
             (|hosts| hosts.id = [0; 16], "the number of the job"),
             (|hosts| hosts.key_file = "k".into(), "no absolute path"),
-            (|hosts| hosts.silence_ms = 0, "no silence"),
+            (|hosts| hosts.silence_ms = 0, "the time-out for silent hosts is zero"),
             (|hosts| hosts.hosts[1].name.clear(), "the name of host 1 has 0 bytes"),
             (|hosts| hosts.hosts[1].address.set_port(0), "not one of a host's port"),
             (|hosts| hosts.hosts[1].address = "[fe80::1]:7117".parse().unwrap(), "IPv6"),

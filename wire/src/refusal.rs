@@ -47,7 +47,7 @@ pub enum Refusal {
     /// A quota of the job or of the daemon.
     #[error("quota exceeded: {asked} {what} asked for, {limit} allowed by {by}")]
     Quota {
-        /// Of what.
+        /// The quantity.
         what: String,
         /// How much was asked for.
         asked: u64,
@@ -82,8 +82,8 @@ pub enum Refusal {
     },
     /// The job of this name is not the one that the member brought.
     #[error(
-        "job {job:?} of the daemon is another one: it was made while no daemon knew this one, whose members keep \
-         its memory and go on among themselves"
+        "the daemon has another job {job:?}, which was created while no daemon knew this one; the members of this one \
+         keep its memory and go on without a daemon"
     )]
     OtherJob {
         /// The job.

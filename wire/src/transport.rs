@@ -10,9 +10,9 @@ pub enum TransportChoice {
     /// Large cuts by RDMA where both have a device; all else by DPDK where both have a port on one link and the peer answers there, else by UDP of the system.
     #[default]
     Auto,
-    /// By UDP of the system.
+    /// UDP of the system.
     Udp,
-    /// By DPDK; a peer that is not to be reached by it is an error.
+    /// DPDK; a peer that is not to be reached by it is an error.
     Dpdk,
     /// As `Auto`, and large cuts by RDMA; a peer without is an error.
     Rdma,

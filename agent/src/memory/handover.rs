@@ -18,8 +18,8 @@ pub(super) fn noted(
     about: &AreaDescription,
 ) -> Option<Event<'static>> {
     let [group, place, _] = agent.note(area)?;
-    // What was given away has the next owner's epoch, and is here until it is left. If others were told that it is here under that
-    // one, they would not believe that the next owner has it.
+    // A group that was given away has the next owner's epoch, and is here until it is left. Were others told that it is here under
+    // that epoch, they would not believe that the next owner has it.
     let epoch = about.epoch - u64::from(about.given_to.is_some());
     if place == 0 || epoch == FIRST_EPOCH {
         return None;

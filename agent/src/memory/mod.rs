@@ -572,7 +572,7 @@ impl Memory for SegmentMemory {
     }
 
     fn moved(&mut self, group: GroupId, owner: HostId, epoch: u64) {
-        // What the last owner's host was let write is not its any more.
+        // The last owner's host may no longer place lines here.
         self.forget_places(group);
         for area in self.received.areas_of(group) {
             self.agent.refer(area, usize::from(owner.0), epoch);

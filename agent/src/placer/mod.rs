@@ -46,7 +46,7 @@ pub enum RdmaError {
     Device(String),
 }
 
-/// What a placer has to tell.
+/// An event of a placer, for the node.
 #[cfg_attr(not(feature = "rdma"), allow(dead_code, reason = "without it nothing is placed"))]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum News {
@@ -54,7 +54,7 @@ pub(crate) enum News {
     Card(HostId, Vec<u8>),
     /// Whether lines can be placed at a peer.
     Places(HostId, bool),
-    /// What was to be placed at a peer is, up to this one.
+    /// All placements at a peer up to this one are written.
     Wrote(HostId, u64),
     /// All that a peer placed up to the end of this cut is here.
     Placed(HostId, u32),

@@ -266,7 +266,7 @@ impl Placer {
         let Ok(device) = &self.device else { return true };
         device.take_events();
         let are_armed = self.ways.values_mut().all(Way::arm);
-        // What came before they were armed.
+        // Completions that came before they were armed raise no event.
         let peers: Vec<HostId> = self.ways.keys().copied().collect();
         let are_whole = peers.into_iter().all(|peer| self.look(peer).is_none());
         are_armed && are_whole && self.news.is_empty()

@@ -16,7 +16,7 @@ const HEAD: usize = 9;
 const AGAIN: Duration = Duration::from_millis(50);
 const LATEST: Duration = Duration::from_secs(10);
 
-/// What the peer says of its queue pair.
+/// The peer's queue pair, as its last card describes it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Theirs {
     pub(super) number: u32,
@@ -62,7 +62,7 @@ pub(super) struct Way {
     pub(super) why: String,
 }
 
-/// What came of a look.
+/// The completions that one look found.
 #[derive(Debug, Default)]
 pub(super) struct Came {
     pub(super) words: Vec<u32>,
@@ -166,7 +166,7 @@ impl Way {
         comes
     }
 
-    /// What the peer is told; none if there is no queue pair.
+    /// The card for the peer; none if there is no queue pair.
     pub(super) fn card(&self) -> Option<Vec<u8>> {
         let card = self.pair.as_ref()?.card();
         let mut bytes = vec![PAIR];

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, in words of its keys.
+//! Messages for errors in a configuration, in terms of its keys.
 use super::EXAMPLE;
 
 /// The text of an error of the parser at a byte of a configuration: with its line, the key and its value, and what is expected. An error

@@ -31,21 +31,21 @@ pub(super) fn of_agent(out: &mut Exposition, dir: &RunDir, job: &str) -> Result<
 /// The description of a counter of agents.
 fn help(name: &str) -> &'static str {
     match name {
-        "cuts" => "Differences between two versions, by what became of them.",
+        "cuts" => "Differences between two versions, by outcome.",
         "handed_over" => {
             "Areas that workers gave to workers of other hosts: left to those, and taken from them."
         }
-        "lines" => "Lines of 64 bytes of areas, by what became of them.",
+        "lines" => "Lines of 64 bytes of areas, by outcome.",
         "skipped_labels" => "Subscribers that got a later state in place of the last one before a barrier.",
         "names" => {
             "Names of areas of this host that were refused, and those of others that were because of this host's, or asked \
              for this host's as something else or in vain."
         }
         "refused_pins" => "States that could not be held to be sent.",
-        "bad_packets" => "Packets of peers that have no meaning, or say what their sender may not say.",
+        "bad_packets" => "Packets of peers that are malformed, or that their sender may not send.",
         "bad_datagrams" => "Datagrams that were thrown away, by cause.",
         "moved_peers" => "How often a session went on with another address of its peer.",
-        "greetings" => "Hosts that called and were not answered at once, by what became of them.",
+        "greetings" => "Hosts that called and were not answered at once, by outcome.",
         "port_frames" => "Frames of the agent's DPDK port.",
         "port_bytes" => "Bytes of the frames of the agent's DPDK port.",
         "port_lost" => {

@@ -46,7 +46,7 @@ impl Scraper {
             self.errors += 1;
             self.connection = None;
         }
-        let errors = "Scrapes that lacked a job or all of them.";
+        let errors = "Scrapes in which a job, or all jobs, are missing.";
         out.add(Counter, "hectare_scrape_errors_total", errors, &[], self.errors);
         let took = begin.elapsed().as_secs_f64();
         out.add(Gauge, "hectare_scrape_duration_seconds", "How long this scrape took.", &[], took);
@@ -111,7 +111,7 @@ fn stats(out: &mut Exposition, job: &str, stats: &Stats) {
         out.add(Counter, &format!("hectare_job_{name}_total"), help, &one, value);
     };
     count("rounds", "Rounds that began.", stats.rounds);
-    count("abandoned_rounds", "Rounds abandoned because somebody did not come.", stats.abandoned);
+    count("abandoned_rounds", "Rounds abandoned because a worker did not come.", stats.abandoned);
     count("late_workers", "Workers left behind by rounds that were abandoned.", stats.late);
     count("published_versions", "Versions published.", stats.published);
     count("copied_chunks", "Pieces of areas copied into reader copies.", stats.chunks);
@@ -137,7 +137,7 @@ fn stats(out: &mut Exposition, job: &str, stats: &Stats) {
         ("dead_actor", stats.round_takeovers),
         ("stalled_actor", stats.replaced_actors),
     ];
-    causes("takeovers", "Work of the dead, and of who stood still, that others took over, by cause.", &taken);
+    causes("takeovers", "Work of dead or stalled workers that others took over, by cause.", &taken);
     let evicted = [("stall_kill", stats.kills), ("stall_pin", stats.pinned_copies)];
     causes("evictions", "Workers killed and copies pinned by the stall policy.", &evicted);
     let refused = [
@@ -148,7 +148,7 @@ fn stats(out: &mut Exposition, job: &str, stats: &Stats) {
         ("claim", stats.refused_claims),
         ("handover", stats.refused_handovers),
     ];
-    causes("refusals", "What the job's memory had no room or no leave for.", &refused);
+    causes("refusals", "Requests that the job's memory had no room or no permission for.", &refused);
 }
 
 fn of_worker(out: &mut Exposition, job: &str, worker: &WorkerSnapshot) {

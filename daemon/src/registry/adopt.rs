@@ -75,7 +75,10 @@ impl Registry {
         let about =
             checked.unwrap_or(Err(memory::NotAdopted::Missing)).map_err(|error| refuse(error.to_string()))?;
         if let Some(rank) = ranks.iter().find(|rank| **rank >= about.max_workers) {
-            return Err(refuse(format!("rank {rank} is beyond its {} worker slots", about.max_workers)));
+            return Err(refuse(format!(
+                "rank {rank} is not below {}, the number of its worker slots",
+                about.max_workers
+            )));
         }
         let new = match self.jobs.get(&job) {
             Some(entry) if entry.identity != about.identity => {
@@ -120,7 +123,7 @@ impl Registry {
         let followed = entry.memory.try_clone().and_then(|memory| Agent::adopt(order, memory));
         match followed {
             Ok(agent) => entry.agent = Some(agent),
-            Err(error) => warn!(job, %error, "nobody looks after the job's agent"),
+            Err(error) => warn!(job, %error, "the job's agent is not supervised"),
         }
     }
 

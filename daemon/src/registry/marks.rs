@@ -54,7 +54,7 @@ impl Marks {
         match serde_json::from_slice::<Note>(&bytes) {
             Ok(note) => (note.memory == memory && note.hosts.check(job).is_ok()).then_some(note.hosts),
             Err(error) => {
-                warn!(job, %error, "the job's mark cannot be read: nobody looks after its agent, if it has one");
+                warn!(job, %error, "the job's mark cannot be read: its agent, if it has one, is not supervised");
                 None
             }
         }

@@ -123,7 +123,7 @@ impl Registry {
         names
     }
 
-    /// Marks all jobs, in a run directory that is made anew.
+    /// Marks all jobs, in a run directory that was recreated.
     pub fn mark_all(&self) {
         for (job, entry) in &self.jobs {
             self.marks.set(job, entry.identity, entry.hosts.as_ref());

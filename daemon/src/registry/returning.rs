@@ -24,7 +24,7 @@ impl Registry {
             return;
         }
         let awaited = std::mem::take(&mut self.awaited);
-        warn!(jobs = %Truncated(&awaited), "the members of jobs of an earlier daemon did not come back");
+        warn!(jobs = %Truncated(&awaited), "members of an earlier daemon's jobs did not come back");
         awaited.iter().for_each(|job| self.marks.unset(job));
     }
 

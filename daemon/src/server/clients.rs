@@ -131,7 +131,7 @@ impl Server {
                 return self.refuse_connection(socket, "other_user", None, line);
             }
             Err(error) => {
-                let line = || warn!(%error, "refused a connection of nobody");
+                let line = || warn!(%error, "refused a connection without credentials");
                 return self.refuse_connection(socket, "other_user", None, line);
             }
         }
@@ -180,7 +180,10 @@ impl Server {
         let Some(id) = oldest else { return };
         COUNTS.refused_connection("max_clients");
         if self.limiter.admits("max_clients") {
-            warn!(limit = self.max_clients, "gave the oldest visitor up: max_clients are connected");
+            warn!(
+                limit = self.max_clients,
+                "closed the oldest connection without a job: max_clients are connected"
+            );
         }
         if let Some(socket) = self.clients.get(&id).and_then(|client| client.socket.as_ref()) {
             let _ = answer(socket, &Reply::Refused(self.no_room()), None);

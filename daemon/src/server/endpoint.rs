@@ -29,7 +29,7 @@ pub(super) enum EndpointState {
     Early,
     /// Nothing changed, or the next check will tell.
     Same,
-    /// The socket was made anew, in a run directory that may be a new one.
+    /// The socket was recreated, in a run directory that may be a new one.
     Made,
     /// Another daemon has the run directory of this name.
     Lost,
@@ -49,7 +49,7 @@ impl Endpoint {
         CHECK_EVERY.saturating_sub(self.checked.elapsed())
     }
 
-    /// Checks that directory and socket are there, if it is time to, and makes them anew if not.
+    /// Checks that directory and socket are there, if it is time to, and recreates them if not.
     pub(super) fn check(&mut self, closer: &Closer) -> EndpointState {
         if !self.due().is_zero() {
             return EndpointState::Early;
@@ -61,10 +61,10 @@ impl Endpoint {
         let made = self.make_anew(closer);
         match &made {
             Ok(EndpointState::Made) => {
-                warn!(dir = %self.dir.path().display(), "the socket was removed by somebody; it is made anew")
+                warn!(dir = %self.dir.path().display(), "the socket was removed by somebody; it is recreated")
             }
             Err(error) if !self.failing => {
-                warn!(%error, "the socket was removed by somebody and cannot be made anew yet")
+                warn!(%error, "the socket was removed by somebody and cannot be recreated yet")
             }
             _ => {}
         }

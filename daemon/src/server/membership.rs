@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use tracing::{info, warn};
 
 impl Server {
-    /// Makes the control page of a client anew; what to read it by.
+    /// Recreates the control page of a client; what to read it by.
     pub(super) fn make_page(&mut self, id: ClientId) -> Result<OwnedFd, Refusal> {
         let keep = self.registry.is_kept(id);
         let page = Page { boot: self.boot, client: id, state: MemberState::Member, keep };

@@ -88,7 +88,7 @@ impl Server {
     fn takes_no_answer(&mut self, id: ClientId, why: &str) -> Option<End> {
         let pid = self.clients.get(&id)?.pid;
         if self.limiter.admits("takes_no_answer") {
-            warn!(pid, why, "gave a client up that takes no answer");
+            warn!(pid, why, "closed the connection of a client that takes no answers");
         }
         COUNTS.evicted("takes_no_answer");
         Some(End::Closed)

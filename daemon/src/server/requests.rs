@@ -40,7 +40,12 @@ impl Server {
                 Ok(request) => return self.serve_or_park(id, request, brought),
                 Err(FrameError::Version { theirs }) => {
                     if self.limiter.admits("version") {
-                        warn!(pid, theirs, ours = VERSION, "gave a client of another version up");
+                        warn!(
+                            pid,
+                            theirs,
+                            ours = VERSION,
+                            "closed the connection of a client of another version"
+                        );
                     }
                     Refusal::Version { daemon: VERSION }
                 }

@@ -3,7 +3,7 @@
 use super::words::{SlotRing, observe, publish};
 use crate::primitive::AtomicU64;
 
-/// Where a worker's clocks are among the words by which it tells others how far it is.
+/// The places of a worker's clocks among the words by which it tells others how far it is.
 ///
 /// A worker publishes clocks 1, 2, 3 and so on, each with a number. The others read the number of a clock that all have
 /// read: the lowest of those that each has published as read. Numbers are kept in places that are used again. None is
@@ -29,7 +29,7 @@ pub struct ClockWords {
 }
 
 impl ClockWords {
-    /// For a worker whose clocks go through `ring`. Element `first` is the first of the words.
+    /// Places for a worker whose clocks go through `ring`. Element `first` is the first of the words.
     pub const fn new(first: usize, ring: SlotRing) -> ClockWords {
         // Let S be the slots of the ring. Somebody who has read clock c itself asks for the number of a clock no older
         // than c - S, for all had read that when c was published. Meanwhile the worker publishes nothing newer than

@@ -1,9 +1,9 @@
 //! Which slot has a name: a hash table in shared memory, by open addressing.
 //!
-//! It is a cache of the table of areas: what it answers is compared with the table, and it is made anew after a death
+//! It is a cache of the table of areas: what it answers is compared with the table, and it is rebuilt after a death
 //! in the middle of a change. It is changed under the directory mutex and read without: an entry never moves, and a
 //! cell before it does not become empty as long as it is there, so that a reader does not miss an entry that was there
-//! all the time, unless the whole is being made anew.
+//! all the time, unless the whole is being rebuilt.
 use crate::primitive::{AtomicU32, Ordering};
 use fnv::FnvHasher;
 use std::hash::Hasher;

@@ -1,4 +1,4 @@
-//! Looking a name up while the index of names changes or is made anew. Written over bare words, so that the models run it.
+//! Looking a name up while the index of names changes or is rebuilt. Written over bare words, so that the models run it.
 use super::area_state::AreaId;
 use super::index::{Index, Kind};
 use crate::primitive::{AtomicU64, Ordering, fence};
@@ -12,7 +12,7 @@ pub(crate) trait Table {
     fn has_name(&self, slot: usize) -> bool;
 }
 
-/// The live area of the name, whose hash is `hash`. `made` says whether the index is being made anew.
+/// The live area of the name, whose hash is `hash`. `made` says whether the index is being rebuilt.
 pub(crate) fn find(table: &impl Table, index: Index<'_>, made: &AtomicU64, hash: u64) -> Option<AreaId> {
     let in_slot = |slot: usize| {
         let id = AreaId::of(slot, table.state(slot))?;
@@ -29,17 +29,17 @@ pub(crate) fn find(table: &impl Table, index: Index<'_>, made: &AtomicU64, hash:
     if found.is_some() {
         return found;
     }
-    // Acquire: pairs with the release fence in `make_anew`. If a cell was read that was made anew meanwhile, the number is
+    // Acquire: pairs with the release fence in `make_anew`. If a cell was read that was rebuilt meanwhile, the number is
     // another now.
     fence(Ordering::Acquire);
     if before.is_multiple_of(2) && made.load(Ordering::Relaxed) == before {
         return None;
     }
-    // It is being made anew, maybe by one who stands still: the table knows.
+    // It is being rebuilt, maybe by one who stands still: the table knows.
     (0..table.used()).find_map(in_slot)
 }
 
-/// Makes the index anew, by `make`; under the directory mutex. Meanwhile, whoever does not find a name there looks at the
+/// Rebuilds the index, by `make`; under the directory mutex. Meanwhile, whoever does not find a name there looks at the
 /// table. To be done again by the next, if one dies here.
 pub(crate) fn make_anew(made: &AtomicU64, make: impl FnOnce()) {
     // Odd, also if one who died left it odd.

@@ -44,7 +44,7 @@ pub(crate) fn wait<C, R, E>(
 /// A ring of slots in shared memory, in which a worker puts what it has for others: one for each of its last clocks.
 ///
 /// The worker writes a slot, then publishes the number of its clocks. The others read the slots of the clocks that they
-/// see published, each once and in order, and publish how many they have read. A slot is written anew when all have
+/// see published, each once and in order, and publish how many they have read. A slot is reused when all have
 /// published enough: [`SlotRing::needed`].
 ///
 /// ```

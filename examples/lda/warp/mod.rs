@@ -30,7 +30,7 @@ pub(crate) struct Model {
     totals: Vec<f32>,
     priors: [f32; 2],
     beta_sum: f32,
-    /// What follows from the tokens, when it was asked for.
+    /// Counts made from the tokens, when they were last asked for.
     doc_topic: DistArray<i32, 2>,
     word_topic: DistArray<i32, 2>,
 }

@@ -83,7 +83,7 @@ impl Order {
         Order { groups: [words, documents], places }
     }
 
-    /// What half a pass visits one after the other.
+    /// The groups that half a pass visits, one after the other.
     pub(crate) fn groups(&self, half: Half) -> &Groups {
         &self.groups[half as usize]
     }

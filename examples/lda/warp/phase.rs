@@ -50,7 +50,7 @@ impl Choice {
     }
 }
 
-/// What half a pass has to know beside tokens.
+/// The parameters of half a pass, besides its tokens.
 #[derive(Clone, Debug)]
 pub(crate) struct Phase<'t> {
     topics: usize,

@@ -374,7 +374,7 @@ typedef struct ha_observer ha_observer;
 // own area.
 typedef struct ha_reducer ha_reducer;
 
-// Which rows of which arrays each worker touches in each of a number of batches. In a batch, a row that one worker writes is
+// A plan of the rows of each array that each worker touches in each of a number of batches. In a batch, a row that one worker writes is
 // touched by no other, which `ha_row_plan_build` checks; from one batch to the next, rows go to other workers, and
 // `ha_rows_next` waits for those alone who had them before.
 //
@@ -540,7 +540,7 @@ typedef struct ha_subscript {
 typedef struct ha_block {
     // `sizeof(ha_block)` as the library knows it.
     size_t size;
-    // Who runs it.
+    // The worker that runs it.
     uint32_t worker;
     // Variables of the loop.
     uint32_t dims;
@@ -1429,7 +1429,7 @@ ha_status ha_rows_begin(struct ha_worker *worker,
                         size_t area_count,
                         struct ha_rows **rows);
 
-// Where row 0 of an array lies; the others follow. Valid until `ha_rows_end` or `ha_rows_close`. Between two calls of
+// The address of row 0 of an array; the others follow. Valid until `ha_rows_end` or `ha_rows_close`. Between two calls of
 // `ha_rows_next`, the worker touches only the rows that the plan gives it in the batch, which nothing checks.
 //
 // Pointers: `rows` open rows; `data` a place for the pointer.

@@ -2,7 +2,7 @@
 use std::fmt;
 use std::io;
 
-/// Where opening a port failed.
+/// The step at which opening a port failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// No driver took the device.
@@ -87,16 +87,16 @@ pub enum Error {
     },
     /// EAL runs in this process, with other arguments.
     OtherArguments {
-        /// Those it runs with.
+        /// The arguments that it runs with.
         running: Vec<String>,
-        /// Those that were asked for.
+        /// The arguments that were asked for.
         asked: Vec<String>,
     },
     /// A device cannot be used.
     Open {
         /// Its name, as DPDK was given it.
         device: String,
-        /// Where it failed.
+        /// The step that failed.
         step: Step,
         /// The system's error number.
         code: i32,

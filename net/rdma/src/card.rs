@@ -1,6 +1,6 @@
 //! The address of a queue pair, as it is sent to the peer.
 
-/// Where a queue pair is reached. It goes to the peer over a session that proves who sends it.
+/// The address of a queue pair. It goes to the peer over a session that proves who sends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Card {
     /// Its number.

@@ -14,7 +14,7 @@ pub enum Error {
     NoDevice {
         /// The device that was asked for.
         asked: Option<String>,
-        /// Those that there are.
+        /// The devices that there are.
         found: Vec<String>,
     },
     /// A device does not open.
@@ -47,7 +47,7 @@ pub enum Error {
     },
     /// A call of the library fails.
     Call {
-        /// Which.
+        /// The name of the call.
         call: &'static str,
         /// The system's error number.
         code: i32,

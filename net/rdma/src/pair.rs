@@ -35,7 +35,7 @@ const NOT_READY: u8 = 12;
 pub struct Write {
     /// From where; it stays registered until they have gone.
     pub from: Rc<Region>,
-    /// Which of its bytes.
+    /// The range of its bytes.
     pub bytes: Range<usize>,
     /// Into which region of the peer.
     pub to: Place,
@@ -353,7 +353,7 @@ impl Pair {
         if code == 0 { Ok(()) } else { Err(code.abs()) }
     }
 
-    /// Has the device's descriptor tell of the next that happens. What has happened before it was armed is to be looked for once
+    /// Arms the device's descriptor for the next completion. Completions from before are to be looked for once
     /// more.
     ///
     /// # Errors

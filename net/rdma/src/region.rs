@@ -8,7 +8,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::rc::Rc;
 
-/// Where a peer may write: what it is told of a region.
+/// A range where a peer may write: what it is told of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The address of the first byte.

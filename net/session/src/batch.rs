@@ -32,7 +32,7 @@ impl<'b> Batch<'b> {
         self.packets
     }
 
-    /// Where they go: none as long as the batch is empty.
+    /// The destination; none as long as the batch is empty.
     pub fn destination(&self) -> Option<SocketAddr> {
         self.to
     }

@@ -14,7 +14,7 @@ impl fmt::Display for HostId {
     }
 }
 
-/// Who an endpoint is, and its limits.
+/// The identity of an endpoint, and its limits.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// This host.

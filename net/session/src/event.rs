@@ -54,7 +54,7 @@ pub enum Event {
     },
     /// Somebody who called was refused.
     Refused {
-        /// Who called.
+        /// The address of the caller.
         from: SocketAddr,
         /// Why.
         why: Refusal,

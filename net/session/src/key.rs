@@ -2,7 +2,7 @@
 use ring::{digest, hkdf, hmac};
 use std::fmt;
 
-/// Which job a session belongs to: 16 bytes that all hosts of the job were given.
+/// The identity of a job: 16 bytes that all hosts of the job were given.
 pub type JobId = [u8; 16];
 
 /// The key of a cluster. Who has it may join any job on the cluster's hosts.
@@ -28,7 +28,7 @@ pub enum KeyError {
     #[error("a cluster key needs a line `key` with 64 hexadecimal digits, not all of them 0")]
     Secret,
     /// A line that means nothing.
-    #[error("line {line} of the cluster key means nothing")]
+    #[error("line {line} of the cluster key is neither a comment nor a known setting")]
     Line {
         /// Its number, from 1.
         line: usize,
@@ -100,7 +100,7 @@ impl ClusterKey {
         hmac::Key::new(hmac::HMAC_SHA256, &self.derive::<32>(b"hello", &[]))
     }
 
-    /// By which hosts that meet before there is a job show each other that they have the cluster's key.
+    /// The key by which hosts that meet before there is a job show each other that they have the cluster's key.
     pub fn meeting_key(&self) -> [u8; 32] {
         self.derive(b"meeting", &[])
     }

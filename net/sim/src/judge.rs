@@ -24,7 +24,7 @@ pub enum Promise {
     Progress,
     /// Who asks for what a group is now is answered when that is there.
     Requests,
-    /// What is sent on demand goes to who asks, and to who is given it.
+    /// A group on demand is sent to those who ask for it, and to the worker that it is given to.
     Demand,
     /// A name has one area, and the areas of a group have one host; who asks gets the answer that fits.
     Names,

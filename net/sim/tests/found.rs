@@ -7,7 +7,7 @@ fn of(seed: u64) -> Options {
 }
 
 fn keeps_its_promises(seed: u64) {
-    // What was not simulated then would make another run of it.
+    // Faults that were not simulated then would change the run.
     let outcome = run(Options { drops: 0, failing: 0, place_most: 1 << 16, ..of(seed) });
     assert!(outcome.broken.is_empty(), "seed {seed}: {:?}", outcome.broken);
 }
@@ -123,8 +123,8 @@ fn a_subscription_of_which_the_newest_is_never_known() {
     assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
 }
 
-/// What the owner's host had heard of a subscription before the group came from there counted when the group went back: it was offered
-/// there before that host knew who subscribes.
+/// A subscription that the owner's host had heard before the group came from there still counted when the group went back: the group was
+/// offered there before that host knew who subscribes.
 #[test]
 fn a_subscription_that_was_heard_before_the_group_came() {
     for seed in [829, 2249, 7470] {
@@ -188,8 +188,8 @@ fn what_comes_in_the_place_of_an_older_state_is_not_from_before_a_clock() {
     keeps_its_promises_failing(100, 60, |options| Options { crashes: 12, ..options }, 107);
 }
 
-/// What a host had said of a subscription came to one that had left the group to it, which took it for a subscriber when it owned the
-/// group again, and waited for its answer to a cut.
+/// A host's subscription reached the one that had left the group to it, which counted it as a subscriber when it owned the group again,
+/// and waited for its answer to a cut.
 #[test]
 fn who_does_not_subscribe_says_so() {
     keeps_its_promises_failing(300, 60, |options| options, 570);

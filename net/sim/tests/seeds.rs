@@ -87,7 +87,7 @@ fn a_version_of_another_writer() {
 
 #[test]
 fn half_a_group() {
-    // What is placed is there all the same.
+    // Placed lines are there whether or not the group is published whole.
     is_found(Mutant::SplitGroup, &[Promise::Groups, Promise::Whole]);
 }
 

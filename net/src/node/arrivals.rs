@@ -221,7 +221,7 @@ impl Node {
         inbound.asked.insert(owner);
         self.unsubscribe_from(group, &inbound, None);
         self.offer_left(owner, group);
-        // Who subscribes anew does so where it goes, of which nobody tells twice.
+        // A host that subscribes again does so where the group goes, as nobody tells that twice.
         if let Some(owner) = inbound.moving {
             self.handovers.follow(group, owner);
         }
@@ -264,7 +264,7 @@ impl Node {
         self.tell(owner, Register::Subscription(group, said));
     }
 
-    /// The agent of a host is another one: its cuts are numbered anew, and what was under way is not finished.
+    /// The agent of a host is another one: its cuts are numbered from 1, and what was under way is not finished.
     pub(super) fn forget_cuts(&mut self, cx: &mut Cx<'_>, from: HostId) {
         let groups: BTreeSet<GroupId> =
             self.inbound.keys().filter(|group| self.owner_of(**group) == from).copied().collect();
@@ -275,7 +275,7 @@ impl Node {
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.stated.clone_from(&groups);
             peer.stated.extend(moving);
-            // What it counts there has to be what is counted here: of a group that has come here or gone on, it is told no more.
+            // Drop pending subscriptions to groups that have come here or moved on: both sides must count the same groups.
             let stated = &peer.stated;
             peer.outbox.forget(|key| matches!(key, Key::Subscription(group) if !stated.contains(group)));
         }
@@ -374,7 +374,7 @@ impl Node {
         }
         let first =
             AreaId { group, member: inbound.have.iter().take_while(|have| have.is_some()).count() as u16 };
-        // What is to come here stays subscribed to.
+        // A group that is being handed over to this host stays subscribed.
         let is_new = !inbound.has_any() && !self.handovers.expects(group);
         let by = self.owner_of(group);
         self.refuse_from(cx, first, NameError::Unsent { by });

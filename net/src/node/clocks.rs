@@ -166,7 +166,7 @@ impl Node {
                 // The last one that was told may not cover all that was named since.
                 (told.clock, told.covers) = (0, Vec::new());
             }
-            // What an agent before the peer's received has no round there, so that it cannot tell that it has this one.
+            // States that an earlier agent of the peer received have no round there: the peer cannot tell that it has this one.
             None => told.covers.retain(|(group, round)| {
                 !self.outbound.get(group).is_some_and(|outbound| outbound.has_without_round(host, *round))
             }),

@@ -81,7 +81,7 @@ pub enum Event<'b> {
         bytes: usize,
     },
     /// Packets to a peer may have so many bytes, from 1100 to 65000; those of [`Config::max_payload`] again when it is
-    /// connected anew.
+    /// connected again.
     Payload {
         /// Who.
         peer: HostId,
@@ -193,7 +193,7 @@ pub enum Event<'b> {
         /// At most 255 bytes.
         card: Vec<u8>,
     },
-    /// What was to be placed at a peer is, up to this one: its state may change from now on.
+    /// All placements at a peer up to this one are written: the memory that they were read from may change from now on.
     Wrote {
         /// Where.
         peer: HostId,
@@ -301,7 +301,7 @@ pub enum Action {
         id: u64,
         /// The lower bits of the cut's number.
         cut: u32,
-        /// What they are of.
+        /// The pinned copy that they are read from.
         pin: PinId,
         /// Which.
         lines: Vec<Placing>,

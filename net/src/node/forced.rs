@@ -53,7 +53,7 @@ impl Forcing {
         true
     }
 
-    /// A host asks no more, or its agent is another, which counts anew.
+    /// A host asks no more, or its agent is another, which counts from 1.
     pub(super) fn forget(&mut self, host: HostId) {
         self.next.remove(&host);
         if let Some(now) = &mut self.now {
@@ -158,7 +158,7 @@ impl Node {
         let is_here = |answer: &Forced| early || answer.round <= inbound.round_here();
         let Some(answer) = inbound.requests.answer.filter(is_here) else { return };
         inbound.requests.answer = None;
-        // What has arrived and is not published here is not what readers see by rounds.
+        // Readers see a state by rounds only when it is published here: to have arrived is not enough.
         let is_published = answer.round <= inbound.round;
         if let Some((request, asked_ns)) = inbound.requests.answer(answer.forced) {
             let is_all = answer.is_newest && !answer.postponed && (is_published || early);

@@ -27,7 +27,7 @@ pub(super) struct Handovers {
     offered: BTreeMap<GroupId, (HostId, Handover)>,
     /// Subscriptions to groups whose owners are not here yet.
     early: BTreeMap<(GroupId, HostId), Subscription>,
-    /// Groups that were left while the memory was asked to publish them: it says so still, and is asked anew after that.
+    /// Groups that were left while the memory was asked to publish them: it says so still, and is asked again after that.
     owed: BTreeSet<GroupId>,
 }
 
@@ -302,7 +302,7 @@ impl Node {
         }
         self.last_state += 1;
         (inbound.state, inbound.first_state) = (self.last_state, self.last_state);
-        // What the new owner has is newer than all that clocks covered before.
+        // The new owner's state is newer than anything that earlier clocks covered.
         inbound.floor = 0;
         inbound.phase = Phase::Idle;
         inbound.requests.go_over();
@@ -338,7 +338,7 @@ impl Node {
         received
     }
 
-    /// A host subscribes anew to a group of this one. It may have been told where that had gone before it came here again. The next
+    /// A host subscribes again to a group of this one. It may have been told where that had gone before it came here again. The next
     /// owner's host was told what is newer.
     pub(super) fn tell_back(&mut self, host: HostId, group: GroupId) {
         if let Some(&owner) = self.handovers.owners.get(&group)

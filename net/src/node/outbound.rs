@@ -56,7 +56,7 @@ pub(super) struct Subscriber {
     pub(super) hurry: bool,
     /// Of a group that is sent on demand: the last question, until it is answered.
     pub(super) asked: Option<u32>,
-    /// What was published by this round is to be sent for it.
+    /// The round whose publications answer the last question.
     pub(super) wanted: Option<u64>,
     /// The clock of this host when it subscribed. It may have been told before, and count there: the first state that it gets has all
     /// that was published up to it.
@@ -131,7 +131,7 @@ impl Outbound {
             return Some(newest.round);
         }
         let last = self.labels.range(..=clock).next_back();
-        // What was published by then is not known any more; or there was nothing.
+        // All known labels are later: the oldest one, unless nothing was published before it.
         let last = last.or_else(|| self.labels.first_key_value().filter(|_| !self.is_young));
         last.map(|(_, round)| *round)
     }
@@ -229,8 +229,8 @@ impl Outbound {
                 return Some(Choice { kept: Some(label), label });
             }
         } else if self.labels.len() < LABELS && (self.is_young || !has_any) {
-            // What it may have was never here: there was no such group then, or it had another owner. A later state is from behind
-            // barriers that it has not passed.
+            // No state that it may have was ever here: the group did not exist then, or had another owner. A later state would be from
+            // behind barriers that it has not passed.
             return None;
         }
         // It is too late for that state: the receiver is to take a later one in its place.

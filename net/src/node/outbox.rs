@@ -52,7 +52,7 @@ impl Outbox {
         self.entries.get(&key).is_some_and(|entry| entry.heard)
     }
 
-    /// What is said of a register from now on is said anew: that an earlier value was heard counts no more.
+    /// Forgets that earlier values of a register were acknowledged: only those from now on count as heard.
     pub(super) fn begin_anew(&mut self, key: Key) {
         if let Some(entry) = self.entries.get_mut(&key) {
             (entry.since, entry.heard) = (self.last + 1, false);

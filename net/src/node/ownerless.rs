@@ -28,7 +28,7 @@ impl Node {
         }
     }
 
-    /// A host subscribes anew.
+    /// A host subscribes again.
     pub(super) fn tell_ownerless(&mut self, host: HostId, group: GroupId) {
         let Some(outbound) = self.outbound.get(&group) else { return };
         for member in outbound.ownerless.clone() {
@@ -44,7 +44,7 @@ impl Node {
         area: AreaId,
         is: bool,
     ) {
-        // Members are told anew with each subscription, and then which of them have no owner: what is older was said to the
+        // Members are told again with each subscription, and then which of them have no owner: what is older was said to the
         // subscription before, and where it changed in between, that was said to nobody.
         if self.newest(from, Key::Member(area)) > serial {
             return;
@@ -91,7 +91,7 @@ impl Node {
         self.note_ownerless(cx, group);
     }
 
-    /// The agent of a host is another one, which says anew what it has to say.
+    /// The agent of a host is another one, which says everything again.
     pub(super) fn forget_ownerless(&mut self, cx: &mut Cx<'_>, host: HostId) {
         let groups: Vec<GroupId> = self.inbound.keys().copied().collect();
         for group in groups {
@@ -102,7 +102,7 @@ impl Node {
         }
     }
 
-    /// What a host has said of areas without owner counts no more.
+    /// Takes back all that a host has said of areas without owner.
     fn note_owners(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId) {
         let Some(inbound) = self.inbound.get(&group) else { return };
         for member in inbound.ownerless.by(host).filter(|member| usize::from(*member) < inbound.have.len()) {

@@ -126,7 +126,7 @@ pub(super) struct Peer {
     pub(super) connected: bool,
     /// Lines can be placed there.
     pub(super) places: bool,
-    /// What is being placed there, and of which states, which stay pinned until it is.
+    /// Placements under way there, with the states that they read, which stay pinned until they are written.
     pub(super) placing: VecDeque<BeingPlaced>,
     /// Lines of those.
     pub(super) lines_placing: u64,

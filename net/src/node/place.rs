@@ -18,7 +18,7 @@ impl Node {
         lines >= self.config.place_lines.max(1) && self.peers.get(&host).is_some_and(|peer| peer.places)
     }
 
-    /// Whether lines can be placed at a host. Cuts that are on their way by that are made anew if not.
+    /// Whether lines can be placed at a host. Cuts that are on their way by that are made again if not.
     pub(super) fn set_places(&mut self, cx: &mut Cx<'_>, host: HostId, can: bool) {
         let Some(peer) = self.peers.get_mut(&host) else { return };
         peer.places = can;
@@ -38,7 +38,7 @@ impl Node {
         }
     }
 
-    /// What was to be placed at a host is written, up to this one: nothing reads its states for that any more.
+    /// All placements at a host up to this one are written: unpins the states that they were read from.
     pub(super) fn wrote(&mut self, cx: &mut Cx<'_>, host: HostId, id: u64) {
         while let Some(peer) = self.peers.get_mut(&host)
             && let Some(written) = peer.placing.pop_front_if(|first| first.id <= id)

@@ -82,7 +82,7 @@ impl Node {
         }
         let subscribers: Vec<HostId> = outbound.subscribers.keys().copied().collect();
         let is_gone = outbound.members.iter().all(Option::is_none);
-        // Cuts under way count its lines: they are made anew without them.
+        // Cuts under way count its lines: they are made again without them.
         for &host in &subscribers {
             self.abandon_ride(cx, area.group, host);
         }
@@ -217,7 +217,7 @@ impl Node {
         if is_new {
             subscriber.since = self.clocks.own();
         }
-        // Who has gone from host to host with the group counts its cuts anew.
+        // Who has gone from host to host with the group restarts the count of its cuts.
         let is_anew = subscriber.ride.is_none() && said.state != subscriber.said.state;
         let state = said.state;
         subscriber.said = said;
@@ -233,7 +233,7 @@ impl Node {
         if ride.is_some_and(|ride| ride.cut <= cut) {
             self.get_off(cx, group, from, true);
         } else if ride.is_some_and(|ride| ride.base != state) {
-            // It has subscribed anew, or published what was given up before: the cut was made for another state.
+            // It has subscribed again, or published what was given up before: the cut was made for another state.
             self.abandon_ride(cx, group, from);
         }
         if is_new {
@@ -251,7 +251,7 @@ impl Node {
         self.clocks.stir(from);
     }
 
-    /// A subscriber begins anew: what it knew of a group, its members and answers, it has forgotten.
+    /// A subscriber starts over: what it knew of a group, its members and answers, it has forgotten.
     fn forget_members(&mut self, host: HostId, group: GroupId) {
         if let Some(peer) = self.peers.get_mut(&host) {
             peer.outbox.forget(|key| match key {
@@ -273,7 +273,7 @@ impl Node {
         }
     }
 
-    /// The agent of a host is another one: it subscribes anew.
+    /// The agent of a host is another one: it subscribes again.
     pub(super) fn forget_subscriber(&mut self, cx: &mut Cx<'_>, host: HostId) {
         for group in self.groups_of(host) {
             self.unsubscribe(cx, group, host);

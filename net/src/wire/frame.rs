@@ -1,6 +1,7 @@
 //! Frames: a packet is a row of them.
 use super::bytes::{Put, Reader};
-use super::register::{Register, get_hello_error, put_hello_error};
+use super::errors::{get_hello_error, put_hello_error};
+use super::register::Register;
 use crate::lines::Run;
 use crate::types::{GroupId, HelloError, HostId, MAX_MEMBERS, Version};
 
@@ -25,7 +26,7 @@ pub(crate) fn announced_cost(runs: usize) -> usize {
 /// One part of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame<'b> {
-    /// Who sends.
+    /// The sender.
     Hello(Hello),
     /// The peer's hello is not accepted. Nothing else will be.
     Refused(HelloError),
@@ -35,18 +36,18 @@ pub enum Frame<'b> {
     Register {
         /// Rises with every value that the sender gives to any of its registers for this receiver.
         serial: u64,
-        /// Which register, and its value.
+        /// The register and its value.
         register: Register,
     },
     /// A cut is under way.
     Cut(Cut),
     /// Lines of a cut.
     Data(Data<'b>),
-    /// Which lines of a cut the sender writes itself into the receiver's memory, when it may.
+    /// The lines of a cut that the sender writes itself into the receiver's memory, when it may.
     Announced(Announced),
 }
 
-/// Who sends: in every packet until one that has it was acknowledged.
+/// The sender: in every packet until one that has it was acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// The job.
@@ -55,7 +56,7 @@ pub struct Hello {
     pub segment: u64,
     /// The sender's agent; another one after each start.
     pub boot: u64,
-    /// Which host of the job it is.
+    /// The sender's host in the job.
     pub host: HostId,
 }
 
@@ -64,7 +65,7 @@ pub struct Hello {
 pub struct Cut {
     /// Rises with every cut of the sender.
     pub cut: u64,
-    /// Of which group.
+    /// The group.
     pub group: GroupId,
     /// The receiver's state, as it numbered it, which these lines change into this one; 0 if all lines are sent.
     pub base: u64,
@@ -89,7 +90,7 @@ pub struct Announced {
     pub cut: u64,
     /// The member of its group.
     pub member: u16,
-    /// Where the first line stands in the row of all lines of the cut.
+    /// The place of the first line among all lines of the cut.
     pub position: u64,
     /// The runs, of which each has lines.
     pub runs: Vec<Run>,
@@ -102,7 +103,7 @@ pub struct Data<'b> {
     pub cut: u64,
     /// The member of its group.
     pub member: u16,
-    /// Where the first line stands in the row of all lines of the cut.
+    /// The place of the first line among all lines of the cut.
     pub position: u64,
     runs: &'b [u8],
     /// The bytes of the lines; an area's last line may be short.
@@ -122,19 +123,19 @@ impl<'b> Data<'b> {
 /// Why bytes are not frames.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// A frame goes on where the packet ends.
-    #[error("a frame that goes on where its packet ends")]
+    /// A frame is longer than its packet.
+    #[error("a frame that is longer than its packet")]
     Truncated,
     /// No frame begins with this.
-    #[error("kind {kind} is no frame")]
+    #[error("unknown kind {kind} of a frame")]
     Kind {
         /// The byte.
         kind: u8,
     },
-    /// A field has no meaning.
-    #[error("a value that cannot be {of}")]
+    /// A field has an invalid value.
+    #[error("an invalid value of {of}")]
     Value {
-        /// Of which field.
+        /// The field.
         of: &'static str,
     },
     /// The sender speaks another version; what follows may mean anything.

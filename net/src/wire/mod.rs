@@ -1,5 +1,6 @@
 //! Frames and their bytes. `NET.md` has the layouts.
 mod bytes;
+mod errors;
 mod frame;
 mod register;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The abilities of a transport. They do not change while the transport lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
-    /// Where the transport is reached.
+    /// The address at which the transport is reached.
     pub address: SocketAddr,
     /// The largest datagram that the own interface carries, in bytes of payload. The path may carry less.
     pub max_datagram: usize,
@@ -19,7 +19,7 @@ pub struct Facts {
 /// Datagrams in the transport's buffer that one call of [`Transport::send`] sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sending {
-    /// Where to.
+    /// The destination.
     pub to: SocketAddr,
     /// How many bytes of the buffer.
     pub bytes: usize,

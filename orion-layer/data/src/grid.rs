@@ -95,7 +95,7 @@ impl<T, const N: usize> Grid<T, N> {
         &self.list[self.starts[cell]..self.starts[cell + 1]]
     }
 
-    /// Where the cells begin among the entries, and at last the number of entries.
+    /// The place of each cell's first entry, and at last the number of entries.
     pub fn starts(&self) -> &[usize] {
         &self.starts
     }

@@ -75,11 +75,11 @@ pub enum PlacementError {
 pub struct Placement {
     /// One for each array of the loop.
     pub arrays: Vec<ArrayPlacement>,
-    /// By worker, in the order of the steps.
+    /// The tiles of each worker, in the order of the steps.
     pub tiles: Vec<Vec<TilePlan>>,
-    /// Who needs each part first, by array and part; `None` for parts that nobody needs.
+    /// The worker that needs each part first, by array and part; `None` for parts that nobody needs.
     pub first: Vec<Vec<Option<Rank>>>,
-    /// Who has each part at the end.
+    /// The worker that has each part at the end.
     pub last: Vec<Vec<Option<Rank>>>,
     /// The tasks of the tiles, if written arrays lie in place.
     pub in_place: Option<InPlace>,

@@ -16,7 +16,7 @@ pub struct ArraySum<T> {
 }
 
 impl<T> ArraySum<T> {
-    /// So many sums.
+    /// `len` sums.
     pub const fn new(len: usize) -> ArraySum<T> {
         ArraySum { len, aside: RefCell::new(None) }
     }

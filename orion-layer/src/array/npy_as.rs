@@ -74,7 +74,7 @@ fn converter<T: FromNumber>(descr: &str) -> Result<(Convert<T>, usize), Mismatch
 }
 
 impl Context<'_> {
-    /// As [`Context::npy_file`], of elements of any type that NumPy calls float32, float64, int8 to int64, uint8 to uint64 or
+    /// Like [`Context::npy_file`], with elements of any type that NumPy calls float32, float64, int8 to int64, uint8 to uint64 or
     /// bool, each as the nearest number that `T` has. A number that is too large for `T` becomes infinite. Collective.
     ///
     /// ```

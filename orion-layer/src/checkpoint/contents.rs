@@ -37,7 +37,7 @@ impl Contents {
         let is_sound = contents.spans().all(|span| span.file < contents.files.len());
         match is_sound {
             true => Ok(contents),
-            false => Err(wrong(serde::de::Error::custom("it names a file that is none of its own"))),
+            false => Err(wrong(serde::de::Error::custom("it names a file that does not belong to it"))),
         }
     }
 

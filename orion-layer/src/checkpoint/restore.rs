@@ -127,7 +127,7 @@ impl First {
         file.read_exact(&mut tail).map_err(io)?;
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|k| tail[at + k]));
         let data = before.checked_sub(word(0)).filter(|_| tail[16..] == *MARK);
-        let data = data.ok_or_else(|| wrong("not a checkpoint, or one that was cut off"))?;
+        let data = data.ok_or_else(|| wrong("not a checkpoint, or a truncated one"))?;
         file.seek(SeekFrom::Start(data)).map_err(io)?;
         let mut table = vec![0; word(0) as usize];
         file.read_exact(&mut table).map_err(io)?;

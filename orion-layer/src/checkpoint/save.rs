@@ -280,7 +280,7 @@ impl Context<'_> {
         let finished = out.map_or(Ok(()), |out| finish(out, &contents));
         let finished = self.agree_on_same(site, finished);
         match finished {
-            // What the last save wrote is named by nothing any more.
+            // Nothing refers to the files of the last save any more.
             Ok(()) if is_writer => files::remove_old(path, id),
             Err(_) if is_writer && number > 0 => drop(std::fs::remove_file(&place)),
             _ => {}

@@ -47,7 +47,7 @@ enum RemoteError {
         what: String,
     },
     Invalid(String),
-    /// The text of an error that cannot be made anew elsewhere, and whether it follows from another worker's error.
+    /// The text of an error that cannot be recreated elsewhere, and whether it follows from another worker's error.
     Other(String, bool),
 }
 

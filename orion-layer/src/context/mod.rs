@@ -139,9 +139,7 @@ impl<'w> Context<'w> {
         if first.is_empty() {
             return Ok(None);
         }
-        let invalid = |error| {
-            Error::Invalid(format!("HECTARE_PLAN says nothing that this program understands: {error}"))
-        };
+        let invalid = |error| Error::Invalid(format!("HECTARE_PLAN cannot be parsed: {error}"));
         serde_json::from_slice(&first).map(Some).map_err(invalid)
     }
 

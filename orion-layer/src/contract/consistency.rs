@@ -200,7 +200,7 @@ pub struct Relaxation {
     pub consistency: Consistency,
     /// How often workers merge.
     pub every: Every,
-    /// What they merge less often.
+    /// The elements that they merge less often.
     #[serde(default)]
     pub tail: Tail,
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 pub struct Layout {
     /// The dimension that is cut.
     pub dim: usize,
-    /// Where: part `p` holds `bounds[p]..bounds[p + 1]`.
+    /// The bounds of the parts: part `p` holds `bounds[p]..bounds[p + 1]`.
     pub bounds: Vec<usize>,
     /// The owner of each part.
     pub owners: Vec<Rank>,

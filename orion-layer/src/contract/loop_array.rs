@@ -24,7 +24,7 @@ pub trait LoopArray {
     fn check(&self) -> Result<()>;
     /// How it is cut.
     fn layout(&self) -> &Layout;
-    /// Cuts it anew. Collective.
+    /// Cuts it again. Collective.
     ///
     /// # Errors
     /// Those of the exchange between workers, and of memory.

@@ -143,7 +143,7 @@ impl<'a> KeyNotes<'a> {
         KeyNotes(Some((noted, 0)))
     }
 
-    /// Of array number `array`.
+    /// The notes of array number `array`.
     pub fn array(self, array: usize) -> KeyNotes<'a> {
         KeyNotes(self.0.and_then(|(noted, _)| Some((noted, noted.firsts.get(array).copied()??))))
     }

@@ -1,4 +1,4 @@
-//! What a body with a slice gets in one call, and its slice: iterations of a cell, or of a list, in pieces that follow each other.
+//! The iterations that the body of a loop with a `slice` closure gets in one call: those of a cell, or of a list, in consecutive pieces.
 use super::arrays::Of;
 use super::notes::Noted;
 use super::space::IterationSpace;

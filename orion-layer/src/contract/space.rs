@@ -55,7 +55,7 @@ pub trait IterationSpace {
         sorted: bool,
     ) -> Result<Self::Placed>;
 
-    /// How often the iterations were placed anew: while this stays, they have the same numbers.
+    /// How often the iterations were placed again: while this stays, they have the same numbers.
     fn times_placed(_placed: &Self::Placed) -> u64 {
         0
     }

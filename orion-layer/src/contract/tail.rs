@@ -12,7 +12,7 @@ use std::ops::Range;
 /// the cost of a short array, and all others once or twice in a pass. (Bösen sends what changed most first, for the same reason: Wei et al.,
 /// 2015.)
 ///
-/// What [`Consistency`](super::Consistency) says of clocks holds for these elements with *their* clocks: under `Bounded(1)`, a worker
+/// The guarantees of [`Consistency`](super::Consistency) hold for these elements with *their* clocks: under `Bounded(1)`, a worker
 /// has read everybody's changes of them up to the last but one clock at which they are merged. Under
 /// [`Consistency::Async`](super::Consistency::Async) in place there are no clocks, and this changes nothing.
 ///

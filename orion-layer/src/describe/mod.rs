@@ -206,7 +206,7 @@ impl<T: ?Sized> OfNothingPlain for &Captured<'_, T> {
     }
 }
 
-/// One number of several, if all can be told.
+/// One number made of several, if all are known.
 pub fn basis(traces: &[Option<u64>]) -> Option<u64> {
     let mut hasher = FxHasher::default();
     for trace in traces {

@@ -24,7 +24,7 @@ impl LoopPlan {
         found.map_or_else(|| self.last(array, part, owner), |one| one.to)
     }
 
-    /// What goes ahead after tile `tile` of worker `worker`, of the arrays for which `goes` says so.
+    /// The parts that are sent ahead after tile `tile` of worker `worker`, of the arrays for which `goes` says so.
     pub(super) fn ahead_after<'p>(
         &'p self,
         worker: usize,

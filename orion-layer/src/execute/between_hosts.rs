@@ -17,9 +17,9 @@ const ANSWER: Duration = Duration::from_secs(3);
 pub struct BetweenHosts {
     /// How many hosts.
     pub hosts: usize,
-    /// Of parts that workers of different hosts hand over.
+    /// Bytes of parts that workers of different hosts hand over.
     pub handed: f64,
-    /// Of parts that begin with workers of another host than the last pass left them with.
+    /// Bytes of parts that begin with workers of another host than the last pass left them with.
     pub begun: f64,
     /// The same by link.
     pub links: Vec<LinkBytes>,
@@ -87,7 +87,7 @@ impl LinkMeter {
     pub(super) fn note(&mut self, here: usize, before: &Counted, after: &Counted) {
         let moved = |host: usize, bytes: &[u64; 2]| {
             let before = before.iter().find(|(other, _)| *other == host)?.1;
-            // The counts of a new session begin anew.
+            // The counts of a new session start at 0.
             Some([bytes[0].checked_sub(before[0])?, bytes[1].checked_sub(before[1])?])
         };
         let all: Option<Counted> =

@@ -1,4 +1,4 @@
-//! What is kept of an inspection from pass to pass.
+//! The results of an inspection, kept from pass to pass.
 use crate::text::{counted, time};
 use hectare_dependence::inspect::{Batches, Growth, Kind, Tried};
 use hectare_dsm::tasks::{RowMarks, RowPlan};
@@ -50,7 +50,7 @@ impl Batched {
     }
 }
 
-/// What was found of a loop whose subscripts come from data, by running its subscripts alone; the same on every worker.
+/// The result of inspecting a loop whose subscripts come from data: of running its subscripts alone. The same on every worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Inspected {
     /// How the last pass ran: the kind of its batches, if it ran in batches.
@@ -67,7 +67,7 @@ pub struct Inspected {
     pub groups: usize,
     /// How often, in a pass, a row is used by another worker than before.
     pub moved: usize,
-    /// What was tried, with its estimated time, the fastest first.
+    /// The candidates with their estimated times, the fastest first.
     pub tried: Vec<Tried>,
     /// How the largest component grows with the batch, if that was measured.
     pub growth: Vec<Growth>,
@@ -94,7 +94,7 @@ pub(crate) struct Inspection {
     known: Option<(Option<u64>, Rc<Found>)>,
     /// How many inspections more are made without any being used again.
     credit: u32,
-    /// What the last pass was asked to run by.
+    /// The digest of the data that the last pass was to run by.
     last: Option<u64>,
     pub(crate) said: Inspected,
 }
@@ -106,7 +106,7 @@ impl Default for Inspection {
 }
 
 impl Inspection {
-    /// What is known, if it was found by the same data.
+    /// The last inspection, if it was of the same data.
     pub(super) fn reuse(&mut self, basis: Option<u64>, since: Instant) -> Option<Rc<Found>> {
         let (of, found) = self.known.as_ref()?;
         if basis.is_none() || *of != basis {
@@ -144,7 +144,7 @@ impl Inspection {
 }
 
 impl Inspected {
-    /// What was found of batches that were chosen.
+    /// Records the batches that were chosen.
     pub(super) fn chosen(&mut self, kind: Kind, batches: &Batches) {
         self.kind = Some(kind);
         (self.batches, self.groups) = (batches.len(), batches.group_count());

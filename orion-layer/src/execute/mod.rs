@@ -53,7 +53,7 @@ use hectare_dependence::schedule::Schedule;
 /// The head of a loop, as `parallel_for!` writes it.
 #[derive(Debug)]
 pub struct LoopHead<'a> {
-    /// Where it stands.
+    /// The place of the loop in the program.
     pub site: Site,
     /// Ordered or not.
     pub order: Order,

@@ -6,7 +6,7 @@ use crate::site::{Site, by_place};
 use std::time::Duration;
 
 impl Context<'_> {
-    /// Where the time of each loop went, over all workers and passes so far, in the order of the program's source. A loop
+    /// The time of each loop by what it went to, over all workers and passes so far, in the order of the program's source. A loop
     /// that ran under several consistencies, or with several intervals between clocks, has a report for each, in the order
     /// in which they came first. Collective.
     ///

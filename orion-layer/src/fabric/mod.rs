@@ -73,7 +73,7 @@ pub(crate) trait Fabric: Debug {
     /// Whether worker `rank` lives, as far as one can tell.
     fn is_alive(&self, rank: usize) -> bool;
 
-    /// What the host of worker `rank` is called, if it is another one than this worker's.
+    /// The name of the host of worker `rank`, if it is not this worker's host.
     fn other_host(&self, rank: usize) -> Option<String>;
 
     /// Offers parcels, under a name that this worker has not offered before it was withdrawn; `write` gets the bytes of all of

@@ -64,7 +64,7 @@ pub(crate) fn attach_to<T: Element>(
             }
             attached => return Ok(attached?),
         }
-        // What it had made may be on its way yet.
+        // The area of one that died may still be on its way from another host.
         if is_alive(worker, rank) {
             gone_since = None;
         } else if gone_since.get_or_insert_with(Instant::now).elapsed() >= LAST_NOTICE {
@@ -74,7 +74,7 @@ pub(crate) fn attach_to<T: Element>(
     }
 }
 
-/// What the host of worker `rank` is called, if it is another one than this worker's.
+/// The name of the host of worker `rank`, if it is not this worker's host.
 pub(crate) fn name_of_other(worker: &Worker, rank: usize) -> Option<String> {
     let job = worker.job();
     let host = job.hosts().iter().position(|ranks| ranks.contains(&(rank as Rank)))?;
@@ -125,7 +125,7 @@ impl<'w> SharedMemory<'w> {
         self.hosts.get(host).map_or(0, |ranks| ranks.start as usize)
     }
 
-    /// What the host of a worker is called, in a job on several.
+    /// The name of a worker's host, in a job on several.
     pub(crate) fn name_of_host(&self, rank: usize) -> Option<String> {
         let host = self.host_of(rank);
         self.worker.job().host_name(host)

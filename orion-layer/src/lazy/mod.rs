@@ -123,14 +123,14 @@ impl<P: Stage> Pipeline<P> {
         Pipeline::new(Rekey(self.pipe, key), Group)
     }
 
-    /// One entry of those that have the same key: the first combined with the second, that with the third, and so on,
+    /// Combines the entries that have the same key into one: the first combined with the second, that with the third, and so on,
     /// in order ([above](self#order)). All of them move before they meet; if order is of no importance, see
     /// [`Pipeline::reduce`].
     pub fn combine<F: FnMut(P::Value, P::Value) -> P::Value>(self, combine: F) -> Pipeline<P, Combine<F>> {
         Pipeline::new(self.pipe, Combine(combine))
     }
 
-    /// One entry of those that have the same key, by a function that is exactly associative and commutative (sums of
+    /// Combines the entries that have the same key into one, by a function that is exactly associative and commutative (sums of
     /// integers, minima, unions; sums of floats are not): every worker does so with its own first, so that neither
     /// memory nor what moves grows with the number of entries, only with that of different keys.
     ///

@@ -4,7 +4,7 @@ use crate::error::Result;
 use std::cell::Cell;
 use std::fmt::Debug;
 
-/// Where in the source an entry of a pipeline comes from: what orders entries that get the same key.
+/// The place in the source from which an entry of a pipeline comes: it orders entries that get the same key.
 pub trait Origin: Copy + Ord + Debug + 'static {
     /// Appends it to a message.
     #[doc(hidden)]

@@ -92,7 +92,7 @@ pub struct Priority {
 }
 
 impl Priority {
-    /// Of `count` variables, eight in a round, drawn by weight, with a bound of 0.1.
+    /// A priority over `count` variables, eight in a round, drawn by weight, with a bound of 0.1.
     pub fn new(count: usize) -> Priority {
         Priority {
             count,
@@ -112,7 +112,7 @@ impl Priority {
         }
     }
 
-    /// So many variables in a round, at most.
+    /// Runs at most `batch` variables in a round.
     #[must_use]
     pub fn batch(self, batch: usize) -> Priority {
         Priority { batch, ..self }

@@ -1,7 +1,7 @@
 //! Weights, and the sums of ranges of them: a draw by weight takes the logarithm of their number.
 
 /// A complete binary tree of sums: node 1 is the root, the children of node `k` are `2 k` and `2 k + 1`, and the weights are the
-/// last level. A sum is made anew from its two children, so that what was subtracted leaves no rounding behind.
+/// last level. A sum is recomputed from its two children, so that what was subtracted leaves no rounding behind.
 #[derive(Debug)]
 pub(super) struct SumTree {
     count: usize,

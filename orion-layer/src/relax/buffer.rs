@@ -1,7 +1,7 @@
 //! Contributions to a buffered array on their way: every worker writes its own into a ring of slots in shared memory,
 //! one slot for each clock, and those who are responsible for the elements apply them.
 //!
-//! A slot is written anew when its contributions have been applied by all; until then its worker waits. Who applies them
+//! A slot is reused when its contributions have been applied by all; until then its worker waits. Who applies them
 //! counts the clocks of each worker that it has applied, in order; so each is applied exactly once, also if a bound on
 //! delay makes workers wait in the middle of a pass.
 //!

@@ -50,7 +50,7 @@ impl Staleness {
     }
 }
 
-/// Where the time of a loop went, over all its passes with one consistency and interval, and over all workers
+/// The time of a loop by what it went to, over all its passes with one consistency and interval, and over all workers
 /// ([`Context::reports`](crate::Context::reports)).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -147,7 +147,7 @@ impl<T: Additive> Replica<T> {
             seen.resize(params.workers, 0);
         }
         self.head = head.div_ceil(BLOCK);
-        // What was written in the pass before is in its slots.
+        // Values of the pass before are in its slots.
         let (used, slots) = (self.slots, slots(params));
         let len = self.values.len();
         let shared = self.shared.as_mut().ok_or_else(unprepared)?;
@@ -299,7 +299,7 @@ impl<T: Additive> Replica<T> {
         Ok(traffic)
     }
 
-    /// What these elements of the array have become; nobody changes anything any more.
+    /// The final values of these elements of the array, when nobody changes them any more.
     pub(crate) fn fold(
         &mut self,
         worker: &Worker,

@@ -1,7 +1,7 @@
 //! Contributions on their way to the homes of their keys: every worker writes its own into a ring of slots in shared
 //! memory, one slot for each clock, sorted by home.
 //!
-//! As in a buffered array, a slot is written anew when all homes have applied it. There is room for the keys that lists
+//! As in a buffered array, a slot is reused when all homes have applied it. There is room for the keys that lists
 //! have; where a body uses more, its worker makes larger slots when all homes have applied what is in its present ones,
 //! and the homes find these when they see the next clock.
 use super::worker_areas::WorkerAreas;
@@ -15,7 +15,7 @@ pub(super) struct Ring<T: Element, S: Element> {
     name: String,
     /// For each slot: where the contributions to each home begin, and where the last end.
     heads: WorkerAreas<u64>,
-    /// How often each worker has made its slots anew, larger.
+    /// How often each worker has replaced its slots by larger ones.
     generations: WorkerAreas<u64>,
     known: Vec<u64>,
     keys: WorkerAreas<u32>,

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 /// The lists and values of so many loops are kept: those that were used last.
 const LOOPS: usize = 8;
-/// Lists are made anew after a pass that missed more than one key for each so many that they have.
+/// Lists are rebuilt after a pass that missed more than one key for each so many that they have.
 const MISSES: u64 = 100;
 /// A slot of a ring has room for so many keys at least: for what no slice has foreseen.
 const LEAST_ROOM: usize = 256;

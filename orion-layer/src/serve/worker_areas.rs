@@ -48,7 +48,7 @@ impl<T: Element> WorkerAreas<T> {
         Ok(areas)
     }
 
-    /// Makes this worker's part anew, under another name; the old one goes.
+    /// Replaces this worker's part by one under another name.
     pub(super) fn renew(&mut self, worker: &mut Worker, name: &str, len: usize) -> Result<()> {
         if let Some(old) = self.mine.take() {
             old.delete(worker)?;
@@ -59,7 +59,7 @@ impl<T: Element> WorkerAreas<T> {
         Ok(())
     }
 
-    /// Finds the part of a worker that has made it anew.
+    /// Finds the part of a worker that has replaced it.
     pub(super) fn attach(&mut self, worker: &Worker, name: &str, rank: usize) -> Result<()> {
         self.all[rank] = worker.attach_here(&part(name, rank))?;
         Ok(())

@@ -33,7 +33,7 @@ fn explained(heading: &str) -> BTreeSet<String> {
 #[test]
 fn every_error_is_explained() {
     assert_eq!(explained("## Of loops"), variants("orion-layer/src/error.rs", "Error"));
-    assert_eq!(explained("## Of areas"), variants("dsm/src/error.rs", "Error"));
+    assert_eq!(explained("## Of areas"), variants("dsm/src/error/mod.rs", "Error"));
     let wire = [("error", "Error"), ("refusal", "Refusal"), ("launch", "LaunchError")]
         .map(|(file, name)| variants(&format!("wire/src/{file}.rs"), name));
     assert_eq!(explained("## Of the daemon's clients"), wire.into_iter().flatten().collect());

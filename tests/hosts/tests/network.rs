@@ -11,7 +11,7 @@ use std::time::Duration;
 const PACKETS: u32 = 100;
 /// After so long without a packet, none comes.
 const SHORT: Duration = Duration::from_millis(500);
-/// What is to come has come by then.
+/// Expected packets arrive within this time.
 const LONG: Duration = Duration::from_secs(20);
 
 /// A network, if this process may make one.
@@ -157,7 +157,7 @@ fn a_link_has_a_rate_and_a_size() {
     let (from, to) = (socket(&network, 0), socket(&network, 1));
     let address = to.local_addr().unwrap();
     let mut packet = [0; 9000];
-    // What is to arrive may take long on a busy machine; what is lost, is waited for in vain.
+    // Packets that arrive may take long on a busy machine; for lost ones a short wait is enough.
     let mut arrives = |size: usize, limit| {
         to.set_read_timeout(Some(limit)).unwrap();
         from.send_to(&packet[..size], address).unwrap();

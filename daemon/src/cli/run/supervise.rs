@@ -293,7 +293,7 @@ impl Supervisor<'_> {
             _ if self.is_launched => {
                 self.voice.say(&format!("hectare: rank {rank} failed: {status}"));
                 if !self.keep_going {
-                    // What it started.
+                    // Processes that it started may be left.
                     self.end(Signal::TERM);
                 }
             }

@@ -41,7 +41,7 @@ pub struct JobSample {
     pub copied_bytes: u64,
     /// Each second.
     pub bytes_per_s: Option<f64>,
-    /// Rounds abandoned because somebody did not come.
+    /// Rounds abandoned because a worker did not come.
     pub abandoned: u64,
     /// Publications postponed.
     pub postponed: u64,

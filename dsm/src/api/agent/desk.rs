@@ -29,12 +29,12 @@ const LOOKS_FOR_PLACE: u32 = 100;
 /// The longest wait for the end of an agent's process whose thread has ended.
 const LONGEST_END: Duration = Duration::from_secs(2);
 
-/// Where the lines come from that are received of an area: lines of another source are no part of the same cut.
+/// The source of the lines that are received of an area: lines of another source are no part of the same cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
     /// The term of the versions.
     pub term: u64,
-    /// Whoever sends, by a number that another sender does not have.
+    /// The sender, by a number that no other sender has.
     pub sender: u64,
 }
 

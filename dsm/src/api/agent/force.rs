@@ -28,7 +28,7 @@ pub enum Published {
 }
 
 impl Agent {
-    /// Has an area of this host published with the next round, which is asked for. What became of it tells [`Agent::published`].
+    /// Asks for a round that publishes an area of this host; [`Agent::published`] tells the outcome.
     ///
     /// # Errors
     /// [`Error::Deleted`](crate::Error::Deleted).

@@ -72,7 +72,7 @@ impl Agent {
         if !self.is_all_published(area) || parts.reader_copies().version() != Some(version) {
             return false;
         }
-        // What arrives from now on is of another source than all before.
+        // Arrivals from now on have another source than those before.
         self.desk.sources.borrow_mut().remove(&area);
         if parts.slot.agent.arrival.handed_over().is_some() {
             parts.slot.agent.arrival.reopen();

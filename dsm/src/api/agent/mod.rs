@@ -32,7 +32,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Who stands in for other hosts. There is one per job and host; it belongs to the thread that made it, which must not end
+/// The stand-in for other hosts. There is one per job and host; it belongs to the thread that made it, which must not end
 /// before it is dropped, as with a [`Worker`](crate::Worker).
 ///
 /// It hears what changes here ([`Agent::look`], [`Agent::wait`]), holds published versions still to send them
@@ -73,7 +73,7 @@ pub struct Agent {
     again: Vec<usize>,
     /// This host's part of the program has ended ([`Agent::leave_job`]).
     leaves: bool,
-    /// What dead workers left is tidied up, since nobody else of this host does it.
+    /// The agent has cleaned up after dead workers: no worker of this host is left to do it.
     buried: bool,
     /// The bell before the last look.
     heard: u32,
@@ -130,7 +130,7 @@ impl Agent {
         self.desk.doorbell().chooses.store(1, Ordering::Relaxed);
     }
 
-    /// Has the bell ring when an area is published. What was published before is told by the next [`Agent::look`].
+    /// Makes the bell ring when an area is published. What was published before is told by the next [`Agent::look`].
     ///
     /// ```
     /// use hectare_dsm::Job;

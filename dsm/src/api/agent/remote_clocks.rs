@@ -110,18 +110,6 @@ impl Agent {
         Ok(())
     }
 
-    /// A host has failed, and the job goes on without it: its workers are dead, and are out of the clocks.
-    ///
-    /// # Errors
-    /// As [`Agent::set_clock`].
-    pub fn lose_host(&self, host: usize) -> Result<()> {
-        self.check_host(host)?;
-        for rank in self.desk.shared.segment.ranks_of(host) {
-            self.set_worker(rank, RemoteWorker::Dead)?;
-        }
-        self.set_clock(host, u64::MAX)
-    }
-
     /// Ends the job on this host, since host `host` has failed: all who wait, now or later, and all who come to a synchronization
     /// point get [`Error::PeerFailed`] with these texts. The first reason stays.
     ///

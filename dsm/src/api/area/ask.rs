@@ -73,7 +73,7 @@ impl<T: Element> Area<T> {
             worker.shared().check_ending()?;
             if since.elapsed() >= limit {
                 return Err(Error::TimedOut {
-                    what: format!("what area {:?} is on its owner's host", self.name()),
+                    what: format!("the newest version of area {:?} on its owner's host", self.name()),
                     waited: since.elapsed(),
                     missing: format!("an answer; it is {}", self.core.ownership()),
                 });

@@ -22,7 +22,7 @@ pub struct AreaBytes {
     pub len: usize,
     /// Elements of one row.
     pub row: usize,
-    /// Which elements these are.
+    /// The range of these elements.
     pub range: Range<usize>,
     /// Their bytes, in the order of this machine.
     pub bytes: Vec<u8>,

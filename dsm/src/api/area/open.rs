@@ -72,7 +72,7 @@ impl<T: Element> Owned<T> {
 
     /// Opens the area to the tasks of all workers ([`TaskRun`](crate::tasks::TaskRun)): each reads and writes, by plain loads
     /// and stores, the elements that its task names, and nobody anything else. For one run; then the area is closed, and
-    /// opened anew.
+    /// opened again.
     ///
     /// # Errors
     /// Those of [`Owned::open`].

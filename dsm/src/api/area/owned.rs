@@ -44,7 +44,7 @@ impl<T: Element> std::fmt::Debug for Owned<T> {
     }
 }
 
-/// Where the log of an owned area is ([`Owned::raw_log`]).
+/// The address of the log of an owned area ([`Owned::raw_log`]).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RawLog {
@@ -232,7 +232,7 @@ impl<T: Element> Owned<T> {
         Ok(self.core().parts().writer().cast())
     }
 
-    /// Where the log of this area is, for code in another language that tests it in line and calls
+    /// The address of the log of this area, for code in another language that tests it in line and calls
     /// [`Owned::log`] only for what is not marked yet; `None` for areas without a log.
     ///
     /// # Errors

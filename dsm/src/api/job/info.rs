@@ -47,7 +47,7 @@ pub struct WorkerInfo {
 pub struct Stats {
     /// Rounds that began.
     pub rounds: u64,
-    /// Rounds abandoned because somebody did not come.
+    /// Rounds abandoned because a worker did not come.
     pub abandoned: u64,
     /// How often a worker was left behind by a round that was given up.
     pub late: u64,
@@ -209,12 +209,12 @@ impl Job {
         Ok(workers)
     }
 
-    /// Which host of the job this one is; 0 in a job on one host.
+    /// The number of this host in the job; 0 in a job on one host.
     pub fn host(&self) -> usize {
         self.shared.segment.config().here as usize
     }
 
-    /// What a host of the job is called, and where it is; its number while its agent has not said. A job on one host has no names.
+    /// The name of a host of the job, and its address; its number until its agent has said them. A job on one host has no names.
     pub fn host_name(&self, host: usize) -> Option<String> {
         self.shared.segment.host_names().get(host).map(|name| name.text(host))
     }

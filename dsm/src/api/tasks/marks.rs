@@ -20,7 +20,7 @@ pub struct RowMarks {
 pub(super) const MOST: u32 = u32::MAX >> 1;
 
 impl RowMarks {
-    /// Of an array with so many rows.
+    /// Marks for an array with `rows` rows.
     pub fn new(rows: usize) -> RowMarks {
         RowMarks { of: vec![Cell::new(0); rows], last: Cell::new(0), looking: Cell::new(0) }
     }

@@ -41,7 +41,7 @@ impl InPlace {
     }
 }
 
-/// What is to be run, as far as its order is concerned.
+/// The order of a run of tasks, whatever the tasks do.
 pub(super) struct Order {
     /// Workers `0..workers` of one host.
     pub(super) workers: usize,
@@ -166,7 +166,7 @@ impl Part {
             // Whoever has done its tasks does not begin again.
             if !is_of_run || own.begun.fetch_add(1, Ordering::Relaxed) % REFUSED >= workers as u64 {
                 return refuse(format!(
-                    "other tasks use area {:?} in place: it is to be closed and opened anew for these",
+                    "other tasks use area {:?} in place: it is to be closed and opened again for these",
                     area.core.name
                 ));
             }

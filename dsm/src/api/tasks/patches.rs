@@ -1,4 +1,4 @@
-//! What a worker may touch of an array that lies in one piece: boxes of its elements, each for reading, writing or both.
+//! The elements of an array in one piece that a worker may touch: boxes, each for reading, writing or both.
 use super::lines::{Line, Lines, stays_below};
 use super::marks::{Listed, RowMarks};
 use super::rows::Rows;
@@ -22,7 +22,7 @@ pub struct Patches<'a, T, const N: usize> {
     elements: PhantomData<&'a mut [T]>,
 }
 
-/// What is looked at when an element is not in the first patch.
+/// The slow path: searched when an element is not in the first patch.
 struct Rest<'a, T, const N: usize> {
     /// All patches.
     all: Vec<Patch<T, N>>,
@@ -37,13 +37,13 @@ struct Rest<'a, T, const N: usize> {
     told: Option<Listed<'a, T, N>>,
 }
 
-/// Is told what is asked for.
+/// A callback that is told each access.
 pub type Watch<'a, const N: usize> = Box<dyn Fn(Asked<N>) + 'a>;
 
-/// What was asked for.
+/// An access, as a [`Watch`] is told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked<const N: usize> {
-    /// Which elements.
+    /// The elements.
     pub elements: Elements<N>,
     /// Whether to be written.
     pub writes: bool,

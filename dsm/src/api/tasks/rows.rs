@@ -67,7 +67,7 @@ impl RowRun {
     ///
     /// # Errors
     /// [`Error::NotOpen`] for an area that is not open to tasks, [`Error::Tasks`] when areas or workers do not fit the
-    /// plan, when another run uses the areas (it is to be closed and opened anew), and on several hosts; [`Error::TaskLeft`]
+    /// plan, when another run uses the areas (it is to be closed and opened again), and on several hosts; [`Error::TaskLeft`]
     /// for a worker that is not there; [`Error::Deleted`], [`Error::OtherJob`].
     pub fn begin(worker: &Worker, plan: Arc<RowPlan>, passes: usize, areas: &[InPlace]) -> Result<RowRun> {
         let tasks = passes.saturating_mul(plan.batches()) as u64;
@@ -107,7 +107,7 @@ impl RowRun {
         self.part.check_begun(worker)
     }
 
-    /// Where row 0 of an array lies, for programs that see to it themselves that they touch only what the plan gives them in the
+    /// The address of row 0 of an array, for programs that see to it themselves that they touch only what the plan gives them in the
     /// batch that they have begun. `area` is the one that the run was begun with, and `array` its place there.
     ///
     /// # Errors
@@ -168,12 +168,12 @@ pub struct RowBatch<'r> {
 }
 
 impl RowBatch<'_> {
-    /// Which of the plan's batches it is.
+    /// The number of the batch in the plan.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// Whose it is.
+    /// The worker that runs it.
     pub fn rank(&self) -> Rank {
         self.worker.rank()
     }

@@ -49,7 +49,7 @@ impl Case {
     }
 }
 
-/// What a worker does in a batch: each row that it writes gets a number made of all rows that it touches.
+/// The body of a batch: each row that it writes gets a number made of all rows that it touches.
 fn act(rows: [(&[u32], &[u32]); 2], mut get: impl FnMut(usize, bool, usize, Option<u64>) -> u64) {
     let mut sum = 1u64;
     for (array, (writes, reads)) in rows.into_iter().enumerate() {
@@ -239,5 +239,5 @@ fn what_does_not_fit_the_plan_is_refused() {
     // One run for each time that the areas are opened.
     drop(run);
     let again = RowRun::begin(&worker, plan, 2, &[area.in_place()]).unwrap_err().to_string();
-    assert!(again.contains("opened anew"), "{again}");
+    assert!(again.contains("opened again"), "{again}");
 }

@@ -87,7 +87,7 @@ impl TaskRun {
         self.len() == 0
     }
 
-    /// What comes before the next task.
+    /// The dependences of the next task: other workers, and how many of their tasks must be done.
     #[inline]
     fn after(&self) -> impl Iterator<Item = (Rank, u64)> + Clone {
         let task = self.graph.of(self.part.rank()).get(self.done());
@@ -135,7 +135,7 @@ impl TaskRun {
         self.part.check_begun(worker)
     }
 
-    /// Where element 0 of an array lies, for programs that see to it themselves that they touch only what the graph gives them in the
+    /// The address of element 0 of an array, for programs that see to it themselves that they touch only what the graph gives them in the
     /// task that they have begun. `area` is the one that the run was begun with, and `array` its place there.
     ///
     /// # Errors

@@ -158,7 +158,7 @@ fn an_area_that_is_open_to_tasks_is_open_to_nothing_else() {
     // One run for each time that it is opened, of these tasks or of others.
     for graph in [&graph, &alone(2)] {
         let again = begin(&worker, graph).unwrap_err().to_string();
-        assert!(again.contains("opened anew"), "{again}");
+        assert!(again.contains("opened again"), "{again}");
     }
     let owned = opened.close(&mut worker).unwrap().finish(&mut worker).unwrap();
     assert_eq!(owned.read(&worker).unwrap(), [0, 0, 0, 5, 5, 5, 5, 5]);

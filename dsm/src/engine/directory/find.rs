@@ -1,7 +1,7 @@
 //! Looking areas up without the directory mutex, so that nobody who creates or deletes keeps a reader waiting.
 //!
 //! `area_state` says how a lookup knows that what it has read of a slot belongs to one area, `lookup` what it does while the
-//! index is made anew.
+//! index is rebuilt.
 use crate::engine::directory::{AGENT, AreaId, CREATING, state_of};
 use crate::engine::shared::Shared;
 use crate::error::Error;

@@ -4,7 +4,7 @@
 //! There are two free lists. One has ranges without memory. The other has memory that was reserved and that no area
 //! has: the first small area that finds none reserves a slab, as a large area does its memory, and what it does not
 //! need goes there. So no limit is remembered: what is on that list is the job's already, charged to whoever reserved
-//! it, and every reservation looks at all limits anew. As much is reserved ahead as small areas have, up to
+//! it, and every reservation looks at all limits again. As much is reserved ahead as small areas have, up to
 //! [`LARGEST_SLAB`]; when more lies unused than they have, all of it is given back.
 use super::reclaim::PUNCH_PIECE;
 use crate::engine::directory::{Directory, FREE, extent_of, state_of};
@@ -145,7 +145,7 @@ impl Directory<'_> {
         }
     }
 
-    /// Makes both lists anew: everything that no area has is without memory.
+    /// Rebuilds both lists: everything that no area has is without memory.
     pub(crate) fn repair_heap(&self) {
         for extent in self.rebuild_heap() {
             if let Err(error) = limits::punch(self.segment().fd(), extent.offset, extent.len) {

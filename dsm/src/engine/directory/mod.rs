@@ -2,7 +2,7 @@
 //!
 //! The mutex is held for microseconds: memory is taken outside of it (`create.rs`), given back in pieces
 //! (`reclaim.rs`), and areas are looked up without it (`find.rs`). The table is the truth. The free lists (`heap.rs`),
-//! the index of names, the stack of free slots and the queue of deleted areas follow from it, and are made anew by
+//! the index of names, the stack of free slots and the queue of deleted areas follow from it, and are rebuilt by
 //! whoever finds that a holder of the mutex died.
 pub(crate) mod create;
 pub(crate) mod find;
@@ -122,7 +122,7 @@ impl<'a> Directory<'a> {
         &self.segment().areas()[..self.segment().used_areas()]
     }
 
-    /// Gives up what dead creators left half made, and makes everything anew that follows from the table. What a living
+    /// Gives up what dead creators left half made, and rebuilds everything that follows from the table. What a living
     /// creator is filling stays its own.
     pub(crate) fn repair(&self) {
         for (index, slot) in self.slots().iter().enumerate() {
@@ -149,7 +149,7 @@ impl<'a> Directory<'a> {
         self.repair_heap();
     }
 
-    /// Makes the index of names anew; meanwhile, whoever does not find a name there looks at the table.
+    /// Rebuilds the index of names; meanwhile, whoever does not find a name there looks at the table.
     fn make_index(&self) {
         let (segment, made) = (self.segment(), &self.segment().header().index_made);
         lookup::make_anew(made, || {

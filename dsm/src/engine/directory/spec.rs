@@ -133,7 +133,7 @@ impl AreaSpec {
             return bad("an interval of zero: force a sync, or leave the interval out".into());
         }
         if self.external_interval == Some(Duration::ZERO) {
-            return bad("an interval of zero between versions for other hosts: leave it out".into());
+            return bad("an interval of zero between versions for other hosts: leave the interval out".into());
         }
         if (self.interval.is_some() || self.external_interval.is_some()) && self.copies == 0 {
             return bad("an interval without a reader copy to publish into".into());
@@ -142,7 +142,7 @@ impl AreaSpec {
             return bad("a group without a reader copy to publish into".into());
         }
         if self.on_demand && (self.group.is_some() || self.copies == 0) {
-            return bad("sent on demand, and in a group or without a reader copy".into());
+            return bad("sent on demand, but in a group or without a reader copy".into());
         }
         if self.row == 0 || u32::try_from(self.row).is_err() {
             return bad(format!("rows of {} elements", self.row));

@@ -137,7 +137,7 @@ impl Tracker {
     /// visited yet is reported the next time, before the rest; a page may then be reported twice.
     ///
     /// # Errors
-    /// When a part of the range was mapped anew since the start, or the kernel fails. The kernel may then have
+    /// When a part of the range was mapped again since the start, or the kernel fails. The kernel may then have
     /// forgotten writes that it did not report: count the whole range as written.
     pub(crate) fn collect(&mut self, mut visit: impl FnMut(Range<usize>)) -> io::Result<()> {
         let end = self.start + self.len;

@@ -31,7 +31,7 @@ pub(crate) struct Headroom {
     pub free: u64,
     /// The limit that `free` is left of, in bytes.
     pub limit: u64,
-    /// Whose limit it is: `host`, or `cgroup` and its path.
+    /// The holder of the limit: `host`, or `cgroup` and its path.
     pub payer: String,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum ReserveError {
         free: u64,
         /// The limit that these are left of, in bytes.
         limit: u64,
-        /// Whose limit it is: `host`, or `cgroup` and its path.
+        /// The holder of the limit: `host`, or `cgroup` and its path.
         payer: String,
     },
     /// The system refused for another reason.

@@ -1,5 +1,5 @@
-//! What has arrived is read where it arrived (`protocol/viewed.rs`), by a worker that rounds do not wait for: the agent writes there again
-//! only when that worker has been at a synchronization point.
+//! Arrived data is read in place (`protocol/viewed.rs`) by a worker that rounds do not wait for: the agent overwrites it only when that
+//! worker has been at a synchronization point.
 use super::arrivals::{Mutant, deliver, remote};
 use super::{Hand, Memory, explore, get, put};
 use crate::primitive::Ordering;

@@ -1,5 +1,5 @@
 //! Lookups without the directory mutex (`protocol/area_state.rs`, `protocol/lookup.rs`, `protocol/index.rs`): what is read of a slot belongs to
-//! the area that was found, and an area that was there all the time is found, also while the index is made anew.
+//! the area that was found, and an area that was there all the time is found, also while the index is rebuilt.
 //!
 //! All names have one hash, so that each entry is behind those that were there before it.
 use super::{explore, lives};
@@ -123,7 +123,7 @@ enum Mutant {
     KeepsGeneration,
     /// A cell whose entry is removed ends searches.
     EmptiesCells,
-    /// The index is made anew without a word.
+    /// The index is rebuilt without a word.
     SaysNothing,
 }
 
@@ -186,7 +186,7 @@ fn mutant_a_cell_that_is_emptied() {
     reused(1, Mutant::EmptiesCells, |_| {});
 }
 
-/// The index is made anew, by one who dies at it if `steps` says so, and then by another; a third looks up what was there all
+/// The index is rebuilt, by one who dies at it if `steps` says so, and then by another; a third looks up what was there all
 /// the time.
 fn made_anew(steps: u32, mutant: Mutant) {
     explore(3, move || {

@@ -25,7 +25,7 @@ fn remote() -> OwnershipWord {
     OwnershipWord::remote(Some(0), 2)
 }
 
-/// What the agent does when it hears that the owner has dropped the area, or that there is one again; whether to wake who sleeps.
+/// The agent's step when it hears that the owner has dropped the area, or that there is one again. Returns whether to wake sleepers.
 fn note(word: &AtomicU64, is: bool, mutant: Mutant) -> bool {
     match mutant {
         Mutant::PlainStore => {

@@ -200,7 +200,7 @@ pub(crate) struct Header {
     pub(crate) backed_bytes: AtomicU64,
     /// Bytes of the areas that are made of such memory.
     pub(crate) small_bytes: AtomicU64,
-    /// Odd while the index of names is made anew.
+    /// Odd while the index of names is rebuilt.
     pub(crate) index_made: AtomicU64,
     /// How many slots are on the stack of free ones.
     pub(crate) free_slots: AtomicU32,

@@ -275,7 +275,7 @@ impl Endpoint {
         }
     }
 
-    /// By when [`handle_timeout`](Self::handle_timeout) and [`transmit`](Self::transmit) should be called.
+    /// The time by which [`handle_timeout`](Self::handle_timeout) and [`transmit`](Self::transmit) should be called.
     pub fn next_timeout(&self) -> Option<Time> {
         if !self.answers.is_empty() {
             return Some(Time::ZERO);
@@ -302,7 +302,7 @@ impl Endpoint {
         Some(self.peers.get(&peer)?.link.as_ref()?.status())
     }
 
-    /// Where the peer of the session is; none without a session.
+    /// The address of the session's peer; none without a session.
     pub fn address(&self, peer: HostId) -> Option<SocketAddr> {
         Some(self.peers.get(&peer)?.link.as_ref()?.party.address)
     }

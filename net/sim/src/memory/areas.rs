@@ -1,4 +1,4 @@
-//! What groups and areas of a simulated host are: its own, and those that it receives.
+//! Groups and areas of a simulated host: its own, and those that it receives.
 use crate::force_requests::Requests;
 use crate::judge::Published;
 use hectare_net::{Arrival, Description, HostId, PinId, Version};

@@ -141,8 +141,8 @@ impl Memory for HostMemory {
         }
         self.end_writes(group);
         let Some(remote) = self.remote.get_mut(&group) else { return true };
-        // What this host has created and given away stays known here, whatever happens to what comes back; and what an owner has left
-        // to this host is nowhere else.
+        // Publishing may not fail for groups that this host created, as they stay known here after they were given away; nor for a
+        // group that its owner has left to this host, as it is nowhere else.
         let judge = self.judge.borrow();
         let may_fail =
             group.home() != self.host && judge.now < self.fails_until && !judge.is_between_owners(group);

@@ -93,14 +93,14 @@ impl HostMemory {
         }
     }
 
-    /// What a new agent is told first.
+    /// Tells a new agent the owners of groups, before anything else.
     pub(super) fn tell_owners(&mut self) {
         for (&group, &Owner { host, epoch, given }) in &self.owners {
             self.events.push_back(Event::Owner { group, host, epoch, given });
         }
     }
 
-    /// What a new agent is told after the areas.
+    /// Tells a new agent, after the areas, which groups are given to other hosts.
     pub(super) fn tell_given(&mut self) {
         for (&group, own) in &self.own {
             if let Some((to, epoch)) = own.given.filter(|_| own.given_is_told) {

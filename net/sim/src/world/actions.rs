@@ -85,8 +85,8 @@ impl World {
                         if self.random.chance(100) {
                             let element = ElementType { kind: 8, size: 8, align: 8 };
                             this.memory.events.push_back(Event::TakenFor { area, element });
-                            // What has come here meanwhile is nobody else's. What is here before its data may be deleted before
-                            // that is told.
+                            // Not if the group has come to this host meanwhile: there is no other owner to hear of it. Nor if it is here
+                            // before its data: it may be deleted before the owner is told.
                             let may_go = is_renewed(area.group) && self.options.is_on_demand(area.group);
                             if is_calm && !is_given(area.group) && !may_go {
                                 self.judge.borrow_mut().must_hear(area, HostId(host));

@@ -24,7 +24,7 @@ pub struct Settings {
     pub address: SocketAddrV4,
     /// How many bits of an address are those of the link: 24 for 255.255.255.0.
     pub prefix: u8,
-    /// Who passes packets on to addresses that are not on the link.
+    /// The router for addresses that are not on the link.
     pub gateway: Option<Ipv4Addr>,
     /// The MTU of the link.
     pub mtu: usize,
@@ -81,14 +81,12 @@ impl Settings {
             return invalid(format!("a prefix of {prefix} bits: an IPv4 address has 32"));
         }
         if !is_host(*address.ip()) || address.port() == 0 {
-            return invalid(format!("the address {address} is no host's address with a port"));
+            return invalid(format!("the address {address} is not a host's address with a port"));
         }
         if let Some(gateway) = gateway
             && !(self.is_on_link(*gateway) && self.is_peer(*gateway))
         {
-            return invalid(format!(
-                "the gateway {gateway} is no other host of {address}'s link of {prefix} bits"
-            ));
+            return invalid(format!("the gateway {gateway} is not another host in {address}/{prefix}"));
         }
         if !MTUS.contains(mtu) {
             return invalid(format!("MTU {mtu}: it is {} to {}", MTUS.start(), MTUS.end()));

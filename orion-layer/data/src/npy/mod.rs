@@ -57,7 +57,7 @@ pub enum NpyError {
     /// An unexpected token.
     #[error("byte {at} of its header: expected {expected}, found {found}")]
     Unexpected {
-        /// Where.
+        /// The place of the error.
         at: usize,
         /// The expected token.
         expected: String,
@@ -88,7 +88,7 @@ pub enum NpyError {
     /// An extent beyond `usize`.
     #[error("byte {at} of its header: the extent {extent} is too large")]
     ExtentTooLarge {
-        /// Where.
+        /// The place of the error.
         at: usize,
         /// The extent.
         extent: String,
@@ -106,7 +106,7 @@ pub struct Header {
     pub shape: Vec<usize>,
 }
 
-/// Where the header's text lies, by the first [`PREAMBLE`] bytes of the file (fewer if it is shorter).
+/// The range of the header's text, by the first [`PREAMBLE`] bytes of the file (fewer if it is shorter).
 ///
 /// # Errors
 /// [`NpyError`].

@@ -53,7 +53,7 @@ impl Permutation {
         self.len as usize
     }
 
-    /// Where `index` goes.
+    /// The image of `index`.
     ///
     /// # Panics
     /// If `index` is not below [`len`](Permutation::len).

@@ -12,9 +12,9 @@ const BLOCK: usize = 256 << 10;
 /// byte lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// Which part, from 0.
+    /// The number of this part, from 0.
     pub part: usize,
-    /// Of how many.
+    /// The number of parts.
     pub of: usize,
 }
 

@@ -56,7 +56,7 @@ const PAIR_BUDGET: u64 = 1 << 12;
 /// The dependences of a loop.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Dependences {
-    /// By source, sink and vector.
+    /// The dependences, sorted by source, sink and vector.
     pub list: Vec<Dependence>,
     /// Dimensions of the nest.
     pub dims: usize,

@@ -46,12 +46,6 @@ impl Dependences {
         let members = |set: u64| (0..dims).filter(|k| set >> k & 1 != 0).collect();
         minimal.into_iter().map(members).collect()
     }
-
-    /// Why iterations that differ in all these dimensions may still conflict: the first dependence that is not surely
-    /// zero in any of them.
-    pub fn obstacle(&self, dims: &[usize]) -> Option<&Dependence> {
-        self.list.iter().find(|dependence| !dims.iter().any(|k| dependence.vector[*k].is_zero()))
-    }
 }
 
 /// The dimensions where the vector is zero, as bits.

@@ -4,7 +4,7 @@ use super::Cuts;
 /// The longest table: at 2 bytes a bucket, it stays in a core's second-level cache.
 const MAX_BUCKETS: usize = 1 << 18;
 
-/// Which part an index lies in.
+/// A table that finds the part in which an index lies.
 ///
 /// Dimensions of up to 2^18 indices have one bucket per index; in larger ones, a bucket says in which part its
 /// first index lies, and the bounds that follow are compared.

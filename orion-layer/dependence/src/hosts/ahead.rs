@@ -1,4 +1,4 @@
-//! What goes to the host where the next pass begins with it while a pass still runs.
+//! Parts of arrays that are sent, while a pass runs, to the host where the next pass begins with them.
 use super::Hosts;
 use super::traffic::begun;
 use crate::loop_nest::LoopNest;
@@ -7,7 +7,7 @@ use crate::placement::{Placement, Rank};
 /// A part of an array that can be sent to where the next pass begins with it while this one still runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ahead {
-    /// Who has it last.
+    /// The worker that has it last.
     pub worker: usize,
     /// The last of that worker's tiles that needs it.
     pub tile: usize,
@@ -15,13 +15,13 @@ pub struct Ahead {
     pub array: usize,
     /// Its part.
     pub part: usize,
-    /// Who needs it first.
+    /// The worker that needs it first.
     pub to: Rank,
 }
 
 impl Ahead {
-    /// What can go ahead in a pass after which another one follows: parts that the next pass begins with on another host than this
-    /// one leaves them on, and that nobody needs in the last tile of whoever has them last.
+    /// The parts that can be sent ahead in a pass that another one follows: those that the next pass begins with on another host than
+    /// this one leaves them on, and that the worker who has them last does not need in its last tile.
     pub fn of(nest: &LoopNest, placement: &Placement, hosts: &Hosts) -> Vec<Ahead> {
         let mut found = Vec::new();
         for (array, part, [last, to]) in begun(nest, placement, hosts) {

@@ -65,7 +65,7 @@ impl Hosts {
         Hosts { of, count, link }
     }
 
-    /// So many hosts with equally many workers, of consecutive ranks.
+    /// `hosts` hosts with equally many workers, of consecutive ranks.
     pub fn even(hosts: usize, workers: usize, link: Link) -> Hosts {
         let hosts = hosts.max(1);
         Hosts { of: (0..workers).map(|worker| worker * hosts / workers.max(1)).collect(), count: hosts, link }

@@ -36,7 +36,7 @@ pub struct PassesRecord {
 /// The record of one loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoopRecord {
-    /// Where it stands.
+    /// The place of the loop in the program.
     pub name: String,
     /// Iterations of a pass.
     pub iterations: f64,

@@ -182,7 +182,7 @@ impl Chain<'_> {
             placement.first.iter().map(|parts| vec![(0.0, false); parts.len()]).collect();
         let (mut done, mut next) = (vec![0.0f64; workers], vec![0; workers]);
         let mut sent = vec![0.0f64; hosts.count()];
-        // What goes ahead is there when a pass begins, and has to be there when it ends.
+        // Parts that go ahead are in place when a pass begins, and must be again when it ends.
         let mut ahead = vec![Vec::new(); workers];
         for one in Ahead::of(self.nest, placement, hosts) {
             ahead[one.worker].push(one);

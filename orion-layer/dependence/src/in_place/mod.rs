@@ -11,12 +11,12 @@ use crate::loop_nest::{LoopNest, Space};
 use crate::mutant::{self, Mutant};
 use crate::tiles::{Rank, Steps, Tile};
 
-/// What a tile has to do with others.
+/// A tile as a task: the elements that it touches, and its dependences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TileTask {
-    /// What it touches of each array that lies in place.
+    /// The elements that it touches of each array that lies in place.
     pub touched: Vec<Touched>,
-    /// What has to be done before: so many tiles of that worker's.
+    /// Dependences: so many tiles of that worker must be done before.
     pub after: Vec<(Rank, usize)>,
 }
 
@@ -25,11 +25,11 @@ pub struct TileTask {
 pub struct InPlace {
     /// The arrays, by their numbers in the nest.
     pub arrays: Vec<usize>,
-    /// By worker, in the order of the steps.
+    /// The tasks of each worker, in the order of the steps.
     pub tasks: Vec<Vec<TileTask>>,
 }
 
-/// What whoever has checked tasks has made of them, for who runs them.
+/// The executor's own form of the tasks, made when they are checked; opaque to this crate.
 pub type Checked = std::sync::Arc<dyn std::any::Any + Send + Sync>;
 
 /// Looks for two tiles that may run at once and touch the same element of which one writes it; says which, in words.
@@ -42,7 +42,7 @@ impl std::fmt::Debug for CheckTasks<'_> {
     }
 }
 
-/// Which tiles come before a tile.
+/// The rule that says which tiles come before a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
     /// All of earlier steps.

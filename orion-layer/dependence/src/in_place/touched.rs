@@ -16,9 +16,9 @@ pub struct Span {
 /// The elements of an array that a tile touches: boxes of its indices, with one span for each dimension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Those that it may read.
+    /// The elements that it may read.
     pub reads: Vec<Vec<Span>>,
-    /// Those that it may write.
+    /// The elements that it may write.
     pub writes: Vec<Vec<Span>>,
 }
 

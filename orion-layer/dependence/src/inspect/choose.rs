@@ -54,12 +54,12 @@ pub struct Tried {
     pub parallelism: f64,
 }
 
-/// What an inspection found.
+/// The result of an inspection.
 #[derive(Clone, Debug)]
 pub struct Inspected {
     /// The batches, if they pay.
     pub batches: Option<(Kind, Batches)>,
-    /// What was tried, the best first.
+    /// The candidates, the best first.
     pub tried: Vec<Tried>,
     /// How the largest component grows with the batch, if that was measured.
     pub growth: Vec<Growth>,
@@ -67,7 +67,7 @@ pub struct Inspected {
     pub serial_ns: f64,
 }
 
-/// What is left of the serial loop's time has to be less than so much of it.
+/// Batches pay if they take less than this fraction of the serial loop's time.
 const PAYS: f64 = 0.9;
 
 /// How near to the number of workers it is that runs at once, for blocks that are taken without looking for others.

@@ -1,7 +1,7 @@
 //! Groups are dealt to workers.
 use super::{Batches, Touched};
 
-/// Which worker runs which groups.
+/// An assignment of groups to workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dealt {
     /// The worker of each group.

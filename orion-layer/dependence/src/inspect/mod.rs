@@ -33,9 +33,9 @@ pub use self::verify::{Broken, once, verify};
 pub struct Batches {
     /// The iterations, group by group; in each group in the order in which they run.
     pub iterations: Vec<u32>,
-    /// Where each group begins in `iterations`, and where the last ends.
+    /// The place of each group's first iteration in `iterations`, and the end of the last.
     pub groups: Vec<u32>,
-    /// Where each batch begins in the groups, and where the last ends.
+    /// The place of each batch's first group, and the end of the last.
     pub batches: Vec<u32>,
     /// Groups with the same number here are best run by the same worker, and this many numbers there are; none if it does not
     /// matter.
@@ -44,7 +44,7 @@ pub struct Batches {
     pub blocks: Option<BlockRows>,
 }
 
-/// What groups touch that are tiles of blocks of rows.
+/// The rows that groups touch, if groups are tiles of blocks of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockRows {
     /// The rows of each block, in ascending order. Of those of one batch, no two groups have a block in common.

@@ -1,4 +1,4 @@
-//! What each iteration of a loop touches.
+//! The rows and elements that each iteration of a loop touches.
 use std::ops::Range;
 
 /// An element or a row of a written array, by its number among those of all written arrays, and whether it may be written.
@@ -43,7 +43,7 @@ pub struct Touched {
 }
 
 impl Touched {
-    /// Of no iteration yet, over arrays of so many rows each.
+    /// No iterations yet, over arrays with these numbers of rows.
     ///
     /// # Errors
     /// If there are too many rows.

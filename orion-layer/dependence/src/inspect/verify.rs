@@ -2,7 +2,7 @@
 use super::{Batches, Touched};
 use crate::loop_nest::Order;
 
-/// What is wrong with some batches.
+/// A violation that batches would commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     /// They are not lists of the iterations.

@@ -1,16 +1,14 @@
 //! Which schedule a loop gets: those that its dependences allow, the cheapest of them.
-use super::cost::{self, Cost, estimate, work_ns};
-use super::verify::covers;
-use super::{Blocks, Rotation, Schedule, ScheduleError, Serial, Steps, Wavefront, verify, verify_dynamic};
+use super::build::{Builder, Built, Crew, Cut, Plan, can_lie_in_place, extents};
+use super::candidates::{Considered, Kind, candidates, in_place};
+use super::cost::Cost;
+use super::{Rotation, Schedule, ScheduleError, Steps, verify_dynamic};
 use crate::analysis::Dependences;
 use crate::cuts::BlockWeights;
 use crate::hosts::Hosts;
-use crate::in_place::{CheckTasks, Checked, InPlace, Waits};
+use crate::in_place::{CheckTasks, Checked};
 use crate::loop_nest::{LoopNest, Order};
 use crate::placement::Placement;
-
-/// The most dimensions that a rotation is tried over.
-const MOST_ROTATED: usize = 3;
 
 /// The most tiles that are taken as they come free: every worker goes over all of them whenever it takes one.
 const MOST_FREE: usize = 4096;
@@ -48,7 +46,7 @@ pub struct Choice {
     pub steps: Steps,
     /// The values of each dimension of the loop between its cells.
     pub cuts: Vec<Vec<i64>>,
-    /// Where the arrays of the loop are.
+    /// The places of the loop's arrays.
     pub placement: Placement,
     /// If it is a rotation of the runtime's own whose arrays lie in parts: which.
     pub rotation: Option<Rotation>,
@@ -100,7 +98,7 @@ impl Choice {
     ) -> Result<Choice, ScheduleError> {
         let cut = |dim: usize, _: usize| self.cuts[dim].clone();
         let crew = Crew { workers, hosts: None, in_place: None };
-        let built = build(nest, dependences, Plan::of(&rotation), &cut, crew)?;
+        let built = Builder { nest, dependences, cut: &cut }.build(Plan::of(&rotation), crew)?;
         if built.grid != self.grid {
             return Err(ScheduleError::Grid { grid: built.grid, extents: extents(nest) });
         }
@@ -109,69 +107,14 @@ impl Choice {
     }
 }
 
-/// One of the runtime's own schedules.
-enum Kind {
-    Blocks(Blocks),
-    Rotation(Rotation),
-    Wavefront(Wavefront),
-    Serial,
-}
-
-/// A candidate: its name in the loop's terms, and whether its arrays lie in place.
-struct Considered {
-    name: String,
-    kind: Kind,
-    in_place: bool,
-}
-
-impl Considered {
-    fn new(name: String, kind: Kind) -> Considered {
-        Considered { name, kind, in_place: false }
-    }
-
-    fn plan(&self) -> Plan<'_> {
-        let schedule: &dyn Schedule = match &self.kind {
-            Kind::Blocks(blocks) => blocks,
-            Kind::Rotation(rotation) => rotation,
-            Kind::Wavefront(wavefront) => wavefront,
-            Kind::Serial => &Serial,
-        };
-        let wavefront = if let Kind::Wavefront(wavefront) = &self.kind { Some(wavefront) } else { None };
-        Plan { schedule, wavefront, in_place: self.in_place }
-    }
-}
-
-/// A candidate to build.
-#[derive(Clone, Copy)]
-struct Plan<'a> {
-    schedule: &'a dyn Schedule,
-    wavefront: Option<&'a Wavefront>,
-    in_place: bool,
-}
-
-impl<'a> Plan<'a> {
-    /// With arrays in parts.
-    fn of(schedule: &'a dyn Schedule) -> Plan<'a> {
-        Plan { schedule, wavefront: None, in_place: false }
-    }
-}
-
-/// For whom it is built.
-#[derive(Clone, Copy)]
-struct Crew<'a> {
-    workers: usize,
-    hosts: Option<&'a Hosts>,
-    in_place: Option<CheckTasks<'a>>,
-}
-
-/// Who runs a loop, and what decides how.
+/// The workers that run a loop, and what decides how.
 #[derive(Clone, Copy, Debug)]
 pub struct Team<'t> {
     /// How many workers.
     pub workers: usize,
     /// Whether the loop combines what its iterations give.
     pub accumulates: bool,
-    /// Where they are, if they are on several hosts.
+    /// The hosts, if there are several.
     pub hosts: Option<&'t Hosts>,
     /// Whether the links between hosts may decide where the bits of the results depend on the schedule.
     pub follows_links: bool,
@@ -194,175 +137,6 @@ impl Team<'_> {
 /// Whether all schedules make the same bits: nothing is combined or given up, and what depends on each other keeps its order.
 fn makes_same_bits(nest: &LoopNest, dependences: &Dependences, accumulates: bool) -> bool {
     !accumulates && nest.relaxed.is_empty() && (dependences.is_empty() || nest.order == Order::Ordered)
-}
-
-struct Built {
-    grid: Vec<usize>,
-    cuts: Vec<Vec<i64>>,
-    steps: Steps,
-    placement: Placement,
-    cost: Cost,
-    /// If arrays lie in place, and the tasks are made: what became of them.
-    checked: Option<Checked>,
-    /// If arrays lie in place, and the tasks are to be made: what they wait for.
-    waits: Option<Waits>,
-}
-
-impl Built {
-    /// Makes the tasks, if arrays lie in place, and has them checked. Of the many tiles of wavefronts only when one is taken.
-    fn with_tasks(mut self, nest: &LoopNest, crew: Crew<'_>) -> Result<Built, ScheduleError> {
-        let Some(waits) = self.waits.take() else { return Ok(self) };
-        let in_place = InPlace::of(nest, &self.cuts, &self.steps, crew.workers, waits);
-        if let Some(CheckTasks(check)) = crew.in_place {
-            self.checked = Some(check(nest, &in_place).map_err(|what| ScheduleError::Race { what })?);
-        }
-        self.placement.in_place = Some(in_place);
-        Ok(self)
-    }
-}
-
-/// The values of the loop's dimensions between cells: dimension, number of cells.
-pub type Cut<'a> = &'a dyn Fn(usize, usize) -> Vec<i64>;
-
-fn build(
-    nest: &LoopNest,
-    dependences: &Dependences,
-    plan: Plan<'_>,
-    cut: Cut<'_>,
-    crew: Crew<'_>,
-) -> Result<Built, ScheduleError> {
-    let Crew { workers, hosts, .. } = crew;
-    let extents = extents(nest);
-    let mut grid = plan.schedule.grid(&extents, workers);
-    refine(&mut grid, &extents, nest.least_cells, workers);
-    if grid.len() != extents.len()
-        || grid.iter().zip(&extents).any(|(cells, extent)| *cells == 0 || *cells > (*extent).max(1))
-    {
-        return Err(ScheduleError::Grid { grid, extents });
-    }
-    let mut steps = plan.schedule.steps(&grid, workers);
-    // A tile without cells needs nothing, whatever its bounds are.
-    steps.iter_mut().flatten().for_each(|tile| *tile = tile.take().filter(|tile| !tile.is_empty()));
-    let cuts: Vec<Vec<i64>> = grid.iter().enumerate().map(|(dim, cells)| cut(dim, *cells)).collect();
-    match plan.wavefront {
-        None => verify(nest, dependences, &grid, &steps, workers)?,
-        Some(wavefront) => {
-            covers(&grid, &steps)?;
-            wavefront.check(nest, dependences, &cuts)?;
-        }
-    }
-    let waits =
-        plan.in_place.then(|| plan.wavefront.map_or(Waits::Steps, |wavefront| wavefront.waits(&cuts)));
-    let placement = match waits {
-        None => Placement::of(nest, &cuts, &steps, workers)?,
-        Some(_) if !can_lie_in_place(nest, crew) => {
-            let what =
-                "they cannot: it is on one host that arrays lie in place, of dense loops that relax nothing";
-            return Err(ScheduleError::Race { what: what.into() });
-        }
-        Some(_) => {
-            let arrays = InPlace::arrays_of(nest);
-            Placement::in_place(nest, &steps, workers, InPlace { arrays, tasks: Vec::new() })
-        }
-    };
-    let mut cost = estimate(nest, &steps, &grid, &placement, workers, hosts);
-    if let Some(wavefront) = plan.wavefront {
-        let slowdown = wavefront.slowdown(&cuts, workers);
-        cost.nanoseconds += work_ns(nest) / workers as f64 * (slowdown - 1.0).max(0.0);
-    }
-    let built = Built { grid, cuts, steps, placement, cost, checked: None, waits };
-    if plan.wavefront.is_some() { Ok(built) } else { built.with_tasks(nest, crew) }
-}
-
-fn extents(nest: &LoopNest) -> Vec<usize> {
-    nest.dims.iter().map(|dim| cost::extent(dim.bounds)).collect()
-}
-
-/// Cuts the one dimension that is cut into `least` cells or more.
-fn refine(grid: &mut [usize], extents: &[usize], least: usize, workers: usize) {
-    let cut: Vec<usize> = (0..grid.len()).filter(|dim| grid[*dim] > 1).collect();
-    if let [dim] = cut[..]
-        && grid[dim] < least
-    {
-        grid[dim] = least.next_multiple_of(workers).min(extents[dim]);
-    }
-}
-
-/// The schedules worth a look, with their names in the loop's terms.
-fn candidates(nest: &LoopNest, dependences: &Dependences) -> Vec<Considered> {
-    let name = |dim: usize| nest.dims[dim].name.clone();
-    let mut list: Vec<Considered> = Vec::new();
-    let free = dependences.is_empty();
-    for dim in 0..nest.dims.len() {
-        let kind = if free { "fully parallel" } else { "one dimension" };
-        list.push(Considered::new(
-            format!("{kind}, in blocks of {}", name(dim)),
-            Kind::Blocks(Blocks { dim }),
-        ));
-    }
-    if nest.order == Order::Unordered {
-        let sets = dependences.rotation_sets();
-        for set in sets.iter().filter(|set| (2..=MOST_ROTATED).contains(&set.len())) {
-            for stays in set {
-                let others: Vec<usize> = set.iter().copied().filter(|dim| dim != stays).collect();
-                let going: Vec<String> = others.iter().map(|dim| name(*dim)).collect();
-                let dims = std::iter::once(*stays).chain(others).collect();
-                list.push(Considered::new(
-                    format!(
-                        "rotation: {} stays, {} around",
-                        name(*stays),
-                        if going.len() == 1 {
-                            format!("{} goes", going[0])
-                        } else {
-                            format!("{} go", going.join(" and "))
-                        }
-                    ),
-                    Kind::Rotation(Rotation::over(dims)),
-                ));
-            }
-        }
-    }
-    list.push(Considered::new("serial".into(), Kind::Serial));
-    list
-}
-
-/// Schedules whose arrays lie in place: those of `list` whose arrays cannot be cut, by their `results`, and wavefronts.
-fn in_place(
-    nest: &LoopNest,
-    dependences: &Dependences,
-    list: &[Considered],
-    results: &[Result<Built, ScheduleError>],
-) -> Vec<Considered> {
-    let name = |dim: usize| nest.dims[dim].name.as_str();
-    let mut found = Vec::new();
-    for (one, result) in list.iter().zip(results) {
-        if !matches!(result, Err(ScheduleError::Placement(_))) {
-            continue;
-        }
-        let kind = match &one.kind {
-            Kind::Blocks(blocks) => Kind::Blocks(blocks.clone()),
-            Kind::Rotation(rotation) => Kind::Rotation(rotation.clone()),
-            Kind::Wavefront(_) | Kind::Serial => continue,
-        };
-        found.push(Considered { name: format!("{}, arrays in place", one.name), kind, in_place: true });
-    }
-    for wavefront in Wavefront::all(nest, dependences, &extents(nest), work_ns(nest)) {
-        let Wavefront { outer, inner, .. } = wavefront;
-        let name =
-            format!("wavefront: {} in turn, each some {} behind the one before", name(outer), name(inner));
-        found.push(Considered { name, kind: Kind::Wavefront(wavefront), in_place: true });
-    }
-    found
-}
-
-/// In the place of what is not there.
-fn unbuilt<T>() -> Result<T, ScheduleError> {
-    Err(ScheduleError::Grid { grid: Vec::new(), extents: Vec::new() })
-}
-
-/// Whether written arrays of a loop can lie in place for its workers.
-fn can_lie_in_place(nest: &LoopNest, crew: Crew<'_>) -> bool {
-    crew.in_place.is_some() && !InPlace::arrays_of(nest).is_empty()
 }
 
 /// Why a candidate is refused, for so many workers: it may have been tried for more than there are.
@@ -390,107 +164,154 @@ pub fn choose(
     cut: Cut<'_>,
     members: Team<'_>,
 ) -> Result<Choice, ScheduleError> {
-    let Team { workers, accumulates, hosts, .. } = members;
+    let Team { workers, hosts, .. } = members;
+    let builder = Builder { nest, dependences, cut };
     let crew = Crew { workers, hosts, in_place: members.in_place.filter(|_| hosts.is_none()) };
-    if let Some(schedule) = own.filter(|schedule| !schedule.is_dynamic()) {
-        let wavefront = schedule.wavefront();
-        // The wavefront itself, and not what says that it is one.
-        let schedule = wavefront.map_or(schedule, |wavefront| wavefront as &dyn Schedule);
-        let plan = Plan { schedule, wavefront, in_place: wavefront.is_some() };
-        let built = build(nest, dependences, plan, cut, crew).or_else(|error| match error {
-            ScheduleError::Placement(_) if can_lie_in_place(nest, crew) => {
-                build(nest, dependences, Plan { in_place: true, ..plan }, cut, crew)
-            }
-            error => Err(error),
-        })?;
-        let built = built.with_tasks(nest, crew)?;
-        let candidates = vec![Candidate { name: schedule.name(), verdict: Verdict::Chosen(built.cost) }];
-        return Ok(Choice::new(candidates, built, None));
+    match own {
+        None => choose_cheapest(builder, crew, members),
+        Some(schedule) if schedule.is_dynamic() => {
+            Ok(taken_as_free(builder, crew, choose_cheapest(builder, crew, members)?))
+        }
+        Some(schedule) => use_own(builder, crew, schedule),
     }
-    let mut list = candidates(nest, dependences);
+}
+
+/// The loop by a schedule of the program's own.
+fn use_own(builder: Builder<'_>, crew: Crew<'_>, schedule: &dyn Schedule) -> Result<Choice, ScheduleError> {
+    let wavefront = schedule.wavefront();
+    // The wavefront itself, and not what says that it is one.
+    let schedule = wavefront.map_or(schedule, |wavefront| wavefront as &dyn Schedule);
+    let plan = Plan { schedule, wavefront, in_place: wavefront.is_some() };
+    let built = builder.build(plan, crew).or_else(|error| match error {
+        ScheduleError::Placement(_) if can_lie_in_place(builder.nest, crew) => {
+            builder.build(Plan { in_place: true, ..plan }, crew)
+        }
+        error => Err(error),
+    })?;
+    let built = built.with_tasks(builder.nest, crew)?;
+    let candidates = vec![Candidate { name: schedule.name(), verdict: Verdict::Chosen(built.cost) }];
+    Ok(Choice::new(candidates, built, None))
+}
+
+/// The cheapest of the runtime's own schedules.
+fn choose_cheapest(builder: Builder<'_>, crew: Crew<'_>, members: Team<'_>) -> Result<Choice, ScheduleError> {
+    let Team { workers, accumulates, hosts, .. } = members;
     let team = workers.max(if accumulates { TEAM } else { 2 });
-    let same_bits = makes_same_bits(nest, dependences, accumulates);
     let widened = hosts.map(|hosts| if team == workers { hosts.clone() } else { hosts.spread_over(team) });
-    let whole_team = Crew { workers: team, hosts: widened.as_ref(), ..crew };
-    let build_for = |one: &Considered, crew| build(nest, dependences, one.plan(), cut, crew);
-    let mut built: Vec<_> = list.iter().map(|one| build_for(one, whole_team)).collect();
-    let is_parallel =
-        |(one, built): (&Considered, &Result<Built, _>)| !matches!(one.kind, Kind::Serial) && built.is_ok();
-    if can_lie_in_place(nest, crew) && !list.iter().zip(&built).any(is_parallel) {
-        let more = in_place(nest, dependences, &list, &built);
-        built.extend(more.iter().map(|one| build_for(one, whole_team)));
-        list.extend(more);
-    }
-    let mut results: Vec<Result<Cost, ScheduleError>> =
-        built.iter().map(|built| built.as_ref().map(|built| built.cost).map_err(Clone::clone)).collect();
-    let cost = |result: &Result<Cost, ScheduleError>| {
-        result.as_ref().map_or(f64::INFINITY, |cost| members.time(cost, same_bits))
-    };
-    let mut by_cost: Vec<usize> = (0..list.len()).collect();
-    by_cost.sort_by(|a, b| cost(&results[*a]).total_cmp(&cost(&results[*b])));
-    // A schedule that fits the blocks of the team may, rarely, not fit those of the workers; serial always does.
-    let (mut found, mut refused) = (None, None);
-    for number in by_cost {
-        let taken = built.get_mut(number).map_or_else(unbuilt, |built| std::mem::replace(built, unbuilt()));
-        let taken = taken.and_then(|taken| taken.with_tasks(nest, whole_team)).inspect_err(|why| {
-            results[number] = Err(why.clone());
-        });
-        let taken = match team == workers {
-            true => taken,
-            false => taken.and_then(|_| build_for(&list[number], crew)?.with_tasks(nest, crew)),
-        };
-        match taken {
-            Ok(taken) => {
-                found = Some((number, taken));
-                break;
-            }
-            Err(why) => refused = Some(why),
-        }
-    }
-    let (best, built) = match (found, refused) {
-        (Some(found), _) => found,
-        (None, Some(why)) => return Err(why),
-        // There is always a serial candidate.
-        (None, None) => return unbuilt(),
-    };
-    if workers < team {
-        // The costs are those of the workers that there are.
-        for (one, result) in list.iter().zip(&mut results).filter(|(_, result)| result.is_ok()) {
-            *result = build_for(one, crew).map(|built| built.cost);
-        }
-    }
-    let taken = results[best].as_ref().map_or(f64::INFINITY, Cost::here);
-    let candidates = list
-        .iter()
-        .zip(results)
-        .enumerate()
-        .map(|(number, (one, result))| Candidate {
-            name: one.name.clone(),
-            verdict: match result {
-                Err(why) => Verdict::Refused(refusal(&why, workers)),
-                Ok(cost) if number == best => Verdict::Chosen(cost),
-                Ok(cost) if hosts.is_some() && !same_bits && cost.here() < taken => {
-                    Verdict::DifferentBits(cost)
-                }
-                Ok(cost) => Verdict::Costlier(cost),
-            },
-        })
-        .collect();
-    let rotation = match list.into_iter().nth(best) {
+    let team = Crew { workers: team, hosts: widened.as_ref(), ..crew };
+    let same_bits = makes_same_bits(builder.nest, builder.dependences, accumulates);
+    let mut comparison = Comparison::new(builder, crew, team);
+    let (best, built) = comparison.take_best(|cost| members.time(cost, same_bits))?;
+    let candidates = comparison.verdicts(best, same_bits);
+    let rotation = match comparison.list.into_iter().nth(best) {
         Some(Considered { kind: Kind::Rotation(rotation), in_place: false, .. }) => Some(rotation),
         _ => None,
     };
-    if let Some(planned) =
-        rotation.as_ref().filter(|_| own.is_some() && workers > 1 && nest.relaxed.is_empty())
-    {
-        let free = Rotation { dynamic: true, ..planned.clone() };
-        // Where that does not fit, blocks go around as planned.
-        if let Ok(built) = build(nest, dependences, Plan::of(&free), cut, crew)
-            && built.steps.len() * workers <= MOST_FREE
-            && verify_dynamic(nest, dependences, &built.placement).is_ok()
-        {
-            return Ok(Choice::new(candidates, built, Some(free)));
-        }
-    }
     Ok(Choice::new(candidates, built, rotation))
+}
+
+/// A rotation whose tiles are taken as they come free. Where that does not fit, blocks go around as planned.
+fn taken_as_free(builder: Builder<'_>, crew: Crew<'_>, planned: Choice) -> Choice {
+    let Some(rotation) =
+        planned.rotation.as_ref().filter(|_| crew.workers > 1 && builder.nest.relaxed.is_empty())
+    else {
+        return planned;
+    };
+    let free = Rotation { dynamic: true, ..rotation.clone() };
+    match builder.build(Plan::of(&free), crew) {
+        Ok(built)
+            if built.steps.len() * crew.workers <= MOST_FREE
+                && verify_dynamic(builder.nest, builder.dependences, &built.placement).is_ok() =>
+        {
+            Choice::new(planned.candidates, built, Some(free))
+        }
+        _ => planned,
+    }
+}
+
+/// The runtime's own schedules for a loop, built and compared for a team that may have more workers than run it.
+struct Comparison<'a> {
+    builder: Builder<'a>,
+    /// The workers that run the loop.
+    crew: Crew<'a>,
+    /// Those for which the schedules are compared.
+    team: Crew<'a>,
+    list: Vec<Considered>,
+    /// The schedules of `list`, for the team.
+    built: Vec<Result<Built, ScheduleError>>,
+    costs: Vec<Result<Cost, ScheduleError>>,
+}
+
+impl<'a> Comparison<'a> {
+    fn new(builder: Builder<'a>, crew: Crew<'a>, team: Crew<'a>) -> Comparison<'a> {
+        let Builder { nest, dependences, .. } = builder;
+        let mut list = candidates(nest, dependences);
+        let mut built: Vec<_> = list.iter().map(|one| builder.build(one.plan(), team)).collect();
+        let is_parallel = |(one, built): (&Considered, &Result<Built, _>)| {
+            !matches!(one.kind, Kind::Serial) && built.is_ok()
+        };
+        if can_lie_in_place(nest, crew) && !list.iter().zip(&built).any(is_parallel) {
+            let more = in_place(nest, dependences, &list, &built);
+            built.extend(more.iter().map(|one| builder.build(one.plan(), team)));
+            list.extend(more);
+        }
+        let costs =
+            built.iter().map(|built| built.as_ref().map(|built| built.cost).map_err(Clone::clone)).collect();
+        Comparison { builder, crew, team, list, built, costs }
+    }
+
+    /// Takes the schedule that takes the least time, for the workers that run the loop. A schedule that fits the blocks of the
+    /// team may, rarely, not fit those of the workers; serial always does.
+    fn take_best(&mut self, time: impl Fn(&Cost) -> f64) -> Result<(usize, Built), ScheduleError> {
+        let cost = |number: usize| self.costs[number].as_ref().map_or(f64::INFINITY, &time);
+        let mut by_cost: Vec<usize> = (0..self.list.len()).collect();
+        by_cost.sort_by(|a, b| cost(*a).total_cmp(&cost(*b)));
+        let mut refused = None;
+        for number in by_cost {
+            match self.take(number) {
+                Ok(built) => return Ok((number, built)),
+                Err(why) => refused = Some(why),
+            }
+        }
+        // There is always a serial candidate.
+        refused.map_or_else(unbuilt, Err)
+    }
+
+    /// A schedule with its tasks, for the workers that run the loop.
+    fn take(&mut self, number: usize) -> Result<Built, ScheduleError> {
+        let Builder { nest, .. } = self.builder;
+        let for_team = std::mem::replace(&mut self.built[number], unbuilt());
+        let for_team = for_team.and_then(|built| built.with_tasks(nest, self.team)).inspect_err(|why| {
+            self.costs[number] = Err(why.clone());
+        })?;
+        if self.team.workers == self.crew.workers {
+            return Ok(for_team);
+        }
+        self.builder.build(self.list[number].plan(), self.crew)?.with_tasks(nest, self.crew)
+    }
+
+    /// The verdicts on all of them, when number `best` is taken. The costs are those of the workers that run the loop.
+    fn verdicts(&mut self, best: usize, same_bits: bool) -> Vec<Candidate> {
+        if self.crew.workers < self.team.workers {
+            for (one, cost) in self.list.iter().zip(&mut self.costs).filter(|(_, cost)| cost.is_ok()) {
+                *cost = self.builder.build(one.plan(), self.crew).map(|built| built.cost);
+            }
+        }
+        let taken = self.costs[best].as_ref().map_or(f64::INFINITY, Cost::here);
+        let verdict = |number: usize| match &self.costs[number] {
+            Err(why) => Verdict::Refused(refusal(why, self.crew.workers)),
+            Ok(cost) if number == best => Verdict::Chosen(*cost),
+            Ok(cost) if self.crew.hosts.is_some() && !same_bits && cost.here() < taken => {
+                Verdict::DifferentBits(*cost)
+            }
+            Ok(cost) => Verdict::Costlier(*cost),
+        };
+        let named = self.list.iter().enumerate();
+        named.map(|(number, one)| Candidate { name: one.name.clone(), verdict: verdict(number) }).collect()
+    }
+}
+
+/// In the place of a schedule that was taken or never built.
+fn unbuilt<T>() -> Result<T, ScheduleError> {
+    Err(ScheduleError::Grid { grid: Vec::new(), extents: Vec::new() })
 }

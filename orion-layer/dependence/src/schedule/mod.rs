@@ -3,6 +3,8 @@
 //! A loop's space is cut into a grid of *cells*. A schedule gives, for every step and worker, a *tile*: a box of
 //! cells. Steps are not separated by barriers: what orders them is that a worker needs the partitions of the
 //! arrays that its tile writes, and gets them from whoever used them last.
+mod build;
+mod candidates;
 mod choose;
 mod cost;
 mod dynamic;
@@ -18,7 +20,8 @@ mod tests;
 mod verify;
 mod wavefront;
 
-pub use self::choose::{Candidate, Choice, Cut, Team, Verdict, choose};
+pub use self::build::Cut;
+pub use self::choose::{Candidate, Choice, Team, Verdict, choose};
 pub use self::cost::{Cost, iterations};
 pub use self::dynamic::Dynamic;
 pub use self::error::ScheduleError;

@@ -65,7 +65,7 @@ impl Wavefront {
         self.ahead.div_ceil(narrowest as usize).min(cuts.len())
     }
 
-    /// What tiles wait for; `cuts[d]` are the values of loop dimension `d` between the cells.
+    /// The rule by which tiles wait for others; `cuts[d]` are the values of loop dimension `d` between the cells.
     pub(super) fn waits(&self, cuts: &[Vec<i64>]) -> Waits {
         let inner = &cuts[self.inner];
         Waits::Rows { blocks: inner.len() - 1, ahead: self.blocks_ahead(inner) }

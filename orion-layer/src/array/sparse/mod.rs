@@ -53,7 +53,7 @@ pub struct PlacedEntries<T, const N: usize> {
     order: Order,
     /// If workers may run cells of others.
     shared: OnceCell<SharedEntries<T, N>>,
-    /// How often entries were placed anew.
+    /// How often entries were placed again.
     times: u64,
 }
 

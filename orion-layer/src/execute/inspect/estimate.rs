@@ -8,13 +8,13 @@ use hectare_dsm::tasks::Touched as TouchedRows;
 /// Bytes of rows that a core gets through in a nanosecond.
 const BYTES_PER_NS: f64 = 16.0;
 
-/// What an iteration takes besides its rows.
+/// Time of an iteration, without its rows.
 const ITERATION_NS: f64 = 5.0;
 
-/// What it takes longer in a batch, whose iterations are those of a list.
+/// Time that it takes longer in a batch, as batches run lists of iterations.
 const OVERHEAD_NS: f64 = 3.0;
 
-/// What is left of the serial loop's time has to be less than so much of it.
+/// Batches run if they take less than this fraction of the serial loop's time.
 const PAYS: f64 = 0.9;
 
 /// Whether batches are to run, by what they and the serial loop take.
@@ -73,7 +73,7 @@ pub(super) fn moved(
     moved
 }
 
-/// What it takes that rows are used by another worker than before, so often, by so many workers at once.
+/// The time of moving rows between workers' caches: `moves` times, divided among the workers.
 pub(super) fn moved_ns(moves: usize, workers: usize, row_bytes: f64) -> f64 {
     moves as f64 / workers as f64 * (MOVED_NS + row_bytes / BYTES_PER_NS)
 }

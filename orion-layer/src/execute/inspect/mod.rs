@@ -24,7 +24,7 @@ impl LoopPlan {
         candidates.iter().all(|one| one.name == "serial" || matches!(one.verdict, Verdict::Refused(_)))
     }
 
-    /// What is known of what the iterations of the loop touch, if it is to be inspected.
+    /// The rows and elements that the iterations of the loop touch, as far as known, if it is to be inspected.
     pub(super) fn inspection<S, C, K, F>(
         &self,
         called: &Called<'_, S, C, K, F>,

@@ -14,7 +14,7 @@ const FORMAT: &str = "hectare moved bounds, version 1";
 pub struct Move {
     /// The loop: where it stands.
     pub loop_name: String,
-    /// Which of the program's plans it is: loops are planned in the same order in every run.
+    /// The plan, by its number in the program: loops are planned in the same order in every run.
     pub plan: u64,
     /// After how many passes of the plan.
     pub after: u64,
@@ -72,9 +72,8 @@ impl Moves {
         let file = path.as_ref().display().to_string();
         let text = fs::read(path).map_err(|source| Error::Io { file: file.clone(), source })?;
         let wrong = |what: String| Error::Format { file: file.clone(), what };
-        let moves: Moves = serde_json::from_slice(&text).map_err(|error| {
-            wrong(format!("line {}: these are no moves that were saved: {error}", error.line()))
-        })?;
+        let moves: Moves = serde_json::from_slice(&text)
+            .map_err(|error| wrong(format!("line {}: not a saved move: {error}", error.line())))?;
         if moves.format != FORMAT {
             return Err(wrong(format!("the format is {:?}, and should be {FORMAT:?}", moves.format)));
         }

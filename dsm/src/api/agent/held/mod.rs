@@ -296,7 +296,7 @@ impl Held {
         Parts::of(&self.desk.shared.segment, self.area.index as usize)
     }
 
-    /// What it is a copy of, and which.
+    /// The area that it is a copy of, and the number of the copy.
     pub(super) fn place(&self) -> (&Rc<Desk>, AreaId, usize) {
         (&self.desk, self.area, self.copy)
     }

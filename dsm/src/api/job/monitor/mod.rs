@@ -208,7 +208,7 @@ fn worker(
     let there = || foreign || process::is_there(pid, tid, get(&record.started));
     let state = match get32(&seat.state) {
         slot_state::FREE | slot_state::ABSENT => return None,
-        // What its host says of it (`Shared::has_failed_elsewhere`).
+        // Its own host has declared it failed (`Shared::has_failed_elsewhere`).
         slot_state::REMOTE if get32(&record.absent) != 0 => WorkerState::Dead,
         slot_state::REMOTE => WorkerState::Remote,
         slot_state::DEAD | slot_state::LOST => WorkerState::Dead,

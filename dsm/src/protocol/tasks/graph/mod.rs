@@ -8,14 +8,14 @@ use crate::error::Rank;
 use fnv::FnvHasher;
 use std::hash::{Hash, Hasher};
 
-/// What a task does to one array.
+/// The elements of one array that a task may access.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
-    /// Which array: its place in the list that a run is given.
+    /// The array: its place in the list that a run is given.
     pub array: usize,
-    /// What it may read.
+    /// Regions that it may read.
     pub reads: Vec<Region>,
-    /// What it may read and write.
+    /// Regions that it may read and write.
     pub writes: Vec<Region>,
 }
 
@@ -37,7 +37,7 @@ impl Access {
 pub struct Task {
     /// The arrays that it touches, each once.
     pub accesses: Vec<Access>,
-    /// What has to be done before: so many of that worker's tasks, its first ones.
+    /// Dependences: the first so many tasks of that worker must be done before this one begins.
     pub after: Vec<(Rank, usize)>,
 }
 
@@ -57,7 +57,7 @@ pub enum TaskError {
         array: usize,
     },
     /// Tasks wait for each other in a circle, or for a task that there is not.
-    #[error("task {} of worker {} waits for what does not come", task.1, task.0)]
+    #[error("task {} of worker {} waits for tasks that never end", task.1, task.0)]
     Endless {
         /// Worker and number of a task that would never begin.
         task: (Rank, usize),
@@ -276,7 +276,7 @@ fn race(a: &Task, b: &Task) -> Option<usize> {
     let meet = |x: &[Region], y: &[Region]| x.iter().any(|one| y.iter().any(|other| one.meets(other)));
     let both = |x: &&Access| {
         b.accesses.iter().filter(|y| x.array == y.array).any(|y| {
-            // What is written is among what is read.
+            // Written regions are among the read ones.
             meet(&x.writes, &y.reads) || meet(&x.reads, &y.writes)
         })
     };

@@ -115,7 +115,7 @@ impl<'a> Near<'a> {
     }
 }
 
-/// What a task reads or writes: regions that are not empty.
+/// The regions that a task reads or writes, with their arrays: none is empty.
 fn regions(task: &Task) -> impl Iterator<Item = (usize, &Region)> {
     task.accesses.iter().flat_map(|access| access.reads.iter().map(|region| (access.array, region)))
 }

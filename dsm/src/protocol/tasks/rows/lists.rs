@@ -17,7 +17,7 @@ pub struct RowList {
     rows: Vec<u32>,
 }
 
-/// What a worker touches of an array.
+/// The rows of an array that a worker touches, batch by batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
     /// The rows that it may write, and read.

@@ -72,7 +72,7 @@ pub enum RowError {
     TooMany,
 }
 
-/// Which rows of which arrays each worker touches in each of a number of batches, checked: in a batch, a row that one worker writes
+/// A checked plan of the rows of each array that each worker touches in each of a number of batches: in a batch, a row that one worker writes
 /// is touched by no other. From one batch to the next, rows go to other workers as the lists say.
 ///
 /// A worker begins a batch when those have done theirs who touched its rows last, and there is no other wait. Who those are is found
@@ -161,8 +161,8 @@ impl RowPlan {
         self.touched.get(worker as usize)?.get(array)
     }
 
-    /// What has to be done before a worker begins a batch of a pass: of other workers, so many batches each, those of earlier
-    /// passes included. What it has waited for before an earlier batch of the pass is left out.
+    /// The dependences of a worker's batch in a pass: other workers, and how many batches of each must be done, those of earlier
+    /// passes included. Those that it has already waited for before an earlier batch of the pass are left out.
     #[inline]
     pub fn waits(
         &self,

@@ -8,7 +8,7 @@
 use super::{RowError, Touched};
 use crate::error::Rank;
 
-/// What a worker waits for before each batch of the second pass.
+/// The batches of other workers that a worker waits for before each batch of the second pass.
 #[derive(Debug)]
 pub(super) struct Waits {
     /// Where those of each batch begin.
@@ -92,12 +92,12 @@ struct Reader {
     next: u32,
 }
 
-/// What a worker needs before a batch: how many batches of each other worker.
+/// How many batches of each other worker must be done before a batch of this one.
 struct Needed {
     counts: Vec<u32>,
     /// Those of which it may need some.
     named: Vec<usize>,
-    /// What it has waited for.
+    /// Batches of each other worker that it has already waited for.
     known: Vec<u32>,
 }
 
@@ -116,7 +116,7 @@ impl Needed {
         *count = batch.max(*count);
     }
 
-    /// What it has not waited for before.
+    /// Passes on the needed batches that it has not waited for before.
     fn take(&mut self, worker: usize, mut wait: impl FnMut(Rank, u32)) {
         for other in self.named.drain(..) {
             let count = std::mem::take(&mut self.counts[other]);
@@ -257,7 +257,7 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// What a worker waits for in the pass before, as far as it does not wait for the same worker in the same pass by then.
+    /// Adds the batches of the pass before that a worker waits for, but those of workers that it waits for in the same pass by then.
     fn add_waits_for_pass_before(&self, worker: usize, found: &mut Vec<(u32, Rank, u32)>) {
         let mut in_same_pass = vec![u32::MAX; self.touched.len()];
         for (batch, other, _) in found.iter().rev() {

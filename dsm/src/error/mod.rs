@@ -3,6 +3,11 @@
 //! `Display` is whole: it says the cause, too, so that an error is printed with `{}`. `Debug` prints the same, since that
 //! is how an error is printed that `main` returns. `Error::source` gives the cause for programs that look at it; who prints
 //! all sources of an error prints the cause twice.
+#[cfg(test)]
+mod tests;
+mod text;
+
+use self::text::{has_failed, more_lines, of_host, panics_text, rounded};
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
@@ -144,7 +149,7 @@ pub enum Error {
     NameTaken {
         /// The name.
         name: String,
-        /// Who owns it, or is creating it at this moment.
+        /// Its owner, or the worker that is creating it.
         holder: String,
     },
     /// Workers of two hosts have created areas of one name. The owner of each is told once, at a synchronization point, which has
@@ -248,7 +253,7 @@ pub enum Error {
         free: u64,
         /// The limit that binds.
         limit: u64,
-        /// Whose limit: the host's, a cgroup's, or the job's reserved range.
+        /// The holder of the limit: the host, a cgroup, or the job's reserved range.
         payer: String,
     },
     /// The area holds elements of another type.
@@ -305,7 +310,7 @@ pub enum Error {
         owner: String,
     },
     /// Tasks over areas in place cannot begin, or go on.
-    #[error("worker {rank} cannot do tasks: {what}")]
+    #[error("worker {rank} cannot run tasks: {what}")]
     Tasks {
         /// The worker.
         rank: Rank,
@@ -507,106 +512,11 @@ pub enum Unshared {
     Memory,
 }
 
-/// Of which host something is, if it is another one.
-fn of_host(host: &Option<String>) -> String {
-    host.as_ref().map_or_else(String::new, |host| format!(" of host {host}"))
-}
-
-/// The part of a message on the worker there that has failed.
-fn has_failed(rank: Option<Rank>) -> String {
-    rank.map_or_else(String::new, |rank| format!(" (worker {rank} there has failed)"))
-}
-
-/// The part of a message on the lines that were found beside those of `bytes`.
-fn more_lines(bytes: &Range<usize>, lines: usize) -> String {
-    match lines.saturating_sub(bytes.len().div_ceil(64)) {
-        0 => String::new(),
-        more => format!(", nor what is in {more} more lines of 64 bytes"),
-    }
-}
-
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-/// A duration as it is said: two digits at least, and none that nobody asked for.
-fn rounded(duration: Duration) -> String {
-    let seconds = duration.as_secs_f64();
-    let (value, unit) = match seconds {
-        0.0 => (0.0, "s"),
-        ..0.000_999_5 => (seconds * 1e6, "us"),
-        ..0.999_5 => (seconds * 1e3, "ms"),
-        _ => (seconds, "s"),
-    };
-    // One digit behind the point below ten; 2.0 is 2.
-    let value = if value < 9.95 { (value * 10.0).round() / 10.0 } else { value.round() };
-    format!("{value} {unit}")
-}
-
-fn panics_text(panics: &[(Rank, String)]) -> String {
-    let each: Vec<String> =
-        panics.iter().map(|(rank, text)| format!("worker {rank} panicked: {text}")).collect();
-    each.join("; ")
-}
-
 /// The result of most calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::error::Error as _;
-
-    /// Each variant that holds another error says so, once, and gives it.
-    #[test]
-    fn a_cause_is_said_once_and_can_be_had() {
-        let io = || std::io::Error::from_raw_os_error(13);
-        let closed = || hectare_wire::Error::Closed;
-        let os = || hectare_wire::Error::Os { call: "connect", source: io() };
-        for (error, cause) in [
-            (Error::Daemon { job: "j".into(), source: closed() }, closed().to_string()),
-            (Error::Daemon { job: "j".into(), source: os() }, os().to_string()),
-            (Error::Os { call: "mmap", source: io() }, io().to_string()),
-            (Error::Spawn { rank: 3, source: io() }, io().to_string()),
-        ] {
-            assert_eq!(error.to_string().matches(&cause).count(), 1, "{error}");
-            assert_eq!(error.source().unwrap().to_string(), cause);
-        }
-        let error = Error::Os { call: "mmap", source: io() };
-        let source = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
-        assert_eq!(source.unwrap().raw_os_error(), Some(13));
-        assert!(Error::ForkedChild.source().is_none());
-    }
-
-    #[test]
-    fn main_prints_what_display_says() {
-        let error = Error::InvalidArea { name: "x".into(), what: "no elements".into() };
-        assert_eq!(format!("Error: {error:?}"), "Error: area \"x\": no elements");
-    }
-
-    #[test]
-    fn durations_are_rounded() {
-        let cases = [
-            (0, "0 s"),
-            (400, "0.4 us"),
-            (1_234, "1.2 us"),
-            (45_600, "46 us"),
-            (999_499, "999 us"),
-            (999_600, "1 ms"),
-            (2_000_000, "2 ms"),
-            (20_049_000, "20 ms"),
-            (999_600_000, "1 s"),
-            (1_500_034_000, "1.5 s"),
-            (9_960_000_000, "10 s"),
-            (10_000_123_456, "10 s"),
-            (180_400_000_000, "180 s"),
-        ];
-        for (nanos, text) in cases {
-            let waited = Duration::from_nanos(nanos);
-            let error = Error::TimedOut { what: "w".into(), waited, missing: "m".into() };
-            assert_eq!(error.to_string(), format!("waited {text} for w: m"));
-        }
-    }
-}
