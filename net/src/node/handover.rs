@@ -12,6 +12,9 @@ use crate::types::{AreaId, GroupId, HostId};
 use crate::wire::{Handover, Key, Owner, Register, Stage, Subscription};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The epoch of a group that never changed its owner.
+const FIRST_EPOCH: u64 = 1;
+
 /// Groups on their way, and where those are that were.
 #[derive(Debug, Default)]
 pub(super) struct Handovers {
@@ -109,8 +112,14 @@ impl Node {
         self.inbound.get(&group).is_some_and(|it| it.moving.is_some_and(|owner| owner.host == host))
     }
 
-    /// An agent before this one knew where the owner of a group is.
-    pub(super) fn known_owner(&mut self, group: GroupId, owner: Owner, given: Option<u32>) {
+    /// An agent before this one knew where the owner of a group is. What was given away has the next owner's epoch, and is here until
+    /// it is left: if others were told that it is here under that one, they would not believe that the next owner has it.
+    pub(super) fn known_owner(&mut self, group: GroupId, said: Owner, given: Option<u32>, leaving: bool) {
+        let is_raised = leaving && !self.mutant(Mutant::RaisedOwner);
+        let owner = Owner { epoch: said.epoch - u64::from(is_raised), ..said };
+        if owner.epoch == FIRST_EPOCH {
+            return;
+        }
         self.handovers.owners.insert(group, owner);
         if let Some(rank) = given.filter(|_| owner.host != self.config.host) {
             self.offer(group, owner.host, Handover { epoch: owner.epoch, rank });
