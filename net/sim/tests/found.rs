@@ -160,6 +160,16 @@ fn a_clash_that_two_directories_decided() {
     assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
 }
 
+/// The next agent of the host whose workers hand a group to each other says under which epoch it is there. Who had it from there already
+/// forgot with that what it has to have before anybody sees it: a clock had counted when nothing of the group had come.
+#[test]
+fn a_group_that_went_from_worker_to_worker() {
+    for seed in [5_100_082, 5_100_959, 5_101_143, 5_103_934] {
+        let outcome = run(Options { handovers: 60, crashes: 12, on_demand: 1000, ..Options::of(seed) });
+        assert!(outcome.broken.is_empty(), "seed {seed}: {:?}", outcome.broken);
+    }
+}
+
 /// Found on earlier commits.
 #[test]
 fn seeds_of_earlier_commits() {

@@ -306,13 +306,12 @@ impl Node {
         inbound.moving = None;
         (inbound.last_cut, inbound.ended_cut) = (0, 0);
         if before != owner.host {
-            // Where it has come back to its last owner's host, that one's rounds go on.
-            inbound.round = 0;
+            // Where it has come back to its last owner's host, or went from worker to worker there, that one's rounds go on. What another
+            // one has is newer than all that clocks covered before.
+            (inbound.round, inbound.floor) = (0, 0);
         }
         self.last_state += 1;
         (inbound.state, inbound.first_state) = (self.last_state, self.last_state);
-        // What the new owner has is newer than all that clocks covered before.
-        inbound.floor = 0;
         inbound.phase = Phase::Idle;
         inbound.requests.go_over();
         if inbound.partial.take().is_some() {
