@@ -414,8 +414,8 @@ fn the_last_worker_of_a_host_is_killed_while_it_creates_an_area() {
         unreachable!("it was to die before");
     }
     let mut half_made = 0;
-    // Taking a slot, telling the agent, and before and after its memory, as in the tests of the directory.
-    for points in 0..4 {
+    // Before it has a slot, and before and after it has told the agent: later the area is live.
+    for points in 0..3 {
         let job = Job::builder().hosts(&[1, 1], 0).reserve(1 << 26).embedded().unwrap();
         let _watch = watch(&job);
         let mut agent = job.agent().unwrap();
