@@ -318,6 +318,7 @@ impl Node {
             cx.memory.restore(group);
         }
         self.under_way.retain(|_, other| *other != group);
+        self.end_offer(group, owner.epoch);
         self.handovers.owners.insert(group, owner);
         cx.memory.moved(group, owner.host, owner.epoch);
         self.renew_ownerless(cx, group, before);
@@ -400,7 +401,7 @@ impl Node {
         self.counters.taken += 1;
         self.handovers.offered.remove(&group);
         self.handovers.expected.remove(&group);
-        self.handovers.left.remove(&group);
+        self.end_offer(group, epoch);
         self.handovers.owners.insert(group, Owner { host: self.config.host, epoch });
         let inbound = self.inbound.remove(&group).expect("just seen");
         self.under_way.retain(|_, other| *other != group);
@@ -429,6 +430,15 @@ impl Node {
         self.tell(from, Register::Taken(group, epoch));
         self.clocks.recount_all();
         self.clocks.uncover(group);
+    }
+
+    /// A group has an owner as of this epoch: to whom it was left before, and whose answer did not come, is told so no more. A later
+    /// agent of that host may not know that it has had it, and gone on.
+    fn end_offer(&mut self, group: GroupId, epoch: u64) {
+        if let Some(&(to, _)) = self.handovers.left.get(&group).filter(|(_, left)| left.epoch < epoch) {
+            self.handovers.left.remove(&group);
+            self.tell(to, Register::Handover(group, None));
+        }
     }
 
     /// The next owner's host has taken a group.
