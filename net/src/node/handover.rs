@@ -435,17 +435,24 @@ impl Node {
     /// A group has an owner as of this epoch: to whom it was left before, and whose answer did not come, is told so no more. A later
     /// agent of that host may not know that it has had it, and gone on.
     fn end_offer(&mut self, group: GroupId, epoch: u64) {
-        if let Some(&(to, _)) = self.handovers.left.get(&group).filter(|(_, left)| left.epoch < epoch) {
-            self.handovers.left.remove(&group);
-            self.tell(to, Register::Handover(group, None));
+        if let Some(&(to, left)) = self.handovers.left.get(&group).filter(|(_, left)| left.epoch < epoch) {
+            self.end_handover(to, group, left.epoch);
+        }
+    }
+
+    fn end_handover(&mut self, to: HostId, group: GroupId, epoch: u64) {
+        self.handovers.left.remove(&group);
+        self.tell(to, Register::Handover(group, None));
+        if let Some(peer) = self.peers.get_mut(&to) {
+            // A later agent of it would wait for the group again.
+            peer.outbox.withdraw(&Register::Moving(group, Owner { host: to, epoch }));
         }
     }
 
     /// The next owner's host has taken a group.
     pub(super) fn on_taken(&mut self, from: HostId, group: GroupId, epoch: u64) {
         if self.handovers.left.get(&group).is_some_and(|(to, it)| *to == from && it.epoch == epoch) {
-            self.handovers.left.remove(&group);
-            self.tell(from, Register::Handover(group, None));
+            self.end_handover(from, group, epoch);
         }
     }
 }
