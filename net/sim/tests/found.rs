@@ -193,6 +193,17 @@ fn a_hand_over_that_is_told_to_a_later_agent() {
     }
 }
 
+/// Packets were late: as many subscriptions were heard as a host had made when it said how many, and one of those was not among them. The
+/// group was left behind that subscriber's back.
+#[test]
+fn as_many_subscriptions_and_not_the_same() {
+    let with = |options| Options { lines: 1, groups: 1, hosts: 3, members: 1, crashes: 12, ..options };
+    for seed in [6958, 8276, 3183] {
+        let outcome = run(with(Options { failing: 300, handovers: 60, ..Options::of(seed) }));
+        assert!(outcome.broken.is_empty(), "seed {seed}: {:?}", outcome.broken);
+    }
+}
+
 /// Found on earlier commits.
 #[test]
 fn seeds_of_earlier_commits() {
