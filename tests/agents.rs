@@ -401,6 +401,38 @@ fn the_last_worker_of_a_host_is_killed_at_any_step() {
     assert!(inside > 5, "killed in {inside} rounds only");
 }
 
+/// The only worker of a host dies while it creates an area. Nobody else gives the area up: the agent does, and says that the host is out
+/// of the clocks.
+#[cfg(feature = "fault-points")]
+#[test]
+fn the_last_worker_of_a_host_is_killed_while_it_creates_an_area() {
+    const NAME: &str = "the_last_worker_of_a_host_is_killed_while_it_creates_an_area";
+    if let Some((points, job)) = role() {
+        let mut worker = job.worker().unwrap();
+        hectare::fault::die_after(points.parse().unwrap());
+        worker.create::<u64>(AreaSpec::new("big").copies(2), 100_000).unwrap();
+        unreachable!("it was to die before");
+    }
+    let mut half_made = 0;
+    // Before it has a slot, and before and after it has told the agent: later the area is live.
+    for points in 0..3 {
+        let job = Job::builder().hosts(&[1, 1], 0).reserve(1 << 26).embedded().unwrap();
+        let _watch = watch(&job);
+        let mut agent = job.agent().unwrap();
+        let mut child = spawn(NAME, &points.to_string(), &job);
+        until("its death", || child.has_ended());
+        let mut events = look(&mut agent);
+        let out = |event: &Event| matches!(event, Event::Clock { local: u64::MAX, .. });
+        half_made += u32::from(!events.iter().any(out));
+        until("the end of its clock", || {
+            agent.look(&mut events);
+            events.iter().any(out)
+        });
+        assert_eq!(agent.find("big"), None, "point {points}");
+    }
+    assert!(half_made > 0, "no area was half made");
+}
+
 #[test]
 fn notes_outlive_their_agent_and_hidden_areas_are_found_when_they_are_shown() {
     let job = Job::builder().reserve(1 << 28).min_copies(3).embedded().unwrap();

@@ -427,3 +427,69 @@ fn delete(agent: &Agent, area: dsm::AreaId) {
         Err(error) => warn!(%error, "an area of another host cannot be deleted here"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::memory::SegmentMemory;
+    use hectare_dsm::Job;
+    use hectare_net::{
+        AreaId, Arrival, Description, ElementType, Event, GroupId, HostId, Memory, Run, Version,
+    };
+
+    /// The giver of a group leaves it to a host when that says that it has all of it: what cannot be handed over to the rounds is never
+    /// said to be there, neither at once nor after a round or by the next agent.
+    #[test]
+    fn a_state_that_cannot_be_handed_over_is_never_visible() {
+        let job = Job::builder().hosts(&[1, 1], 0).reserve(1 << 26).embedded().unwrap();
+        let mut worker = job.worker().unwrap();
+        let memory = || SegmentMemory::with_ranks(job.agent().unwrap(), HostId(0), job.hosts());
+        let group = GroupId::new(HostId(1), 7);
+        let area = AreaId { group, member: 0 };
+        let [size, align, kind] = hectare_dsm::ElementType::of::<u64>().to_parts();
+        let description = Description {
+            name: "theirs".into(),
+            group: String::new(),
+            element: ElementType { kind, size, align },
+            bytes: 64,
+            row: 1,
+            on_demand: false,
+        };
+        let versions = vec![Version { term: 1, counter: 1 }];
+        let mut first = memory();
+        assert_eq!(first.reserve(area, &description), Ok(None));
+        first.begin(group, &versions);
+        first.write(area, Run { first: 0, count: 1 }, &[1; 64]);
+        // There is no such line.
+        first.write(area, Run { first: 1, count: 1 }, &[1; 64]);
+        assert!(!first.commit(group, Arrival { versions: versions.clone(), label: 0, age_ns: 0 }));
+        let mut after_rounds = |memory: &mut SegmentMemory| {
+            let mut events = Vec::new();
+            for _ in 0..3 {
+                worker.sync().unwrap();
+                memory.look();
+                events.extend(std::iter::from_fn(|| memory.next_event()));
+            }
+            events
+        };
+        let mut events = after_rounds(&mut first);
+        drop(first);
+        let mut next = memory();
+        events.extend(after_rounds(&mut next));
+        let says_it = |event: &Event<'_>| match event {
+            Event::Visible { .. } | Event::Detach { .. } => true,
+            Event::Kept { members, arrived, .. } => {
+                *arrived || members.iter().flatten().any(|(_, version)| version.is_some())
+            }
+            _ => false,
+        };
+        assert!(!events.iter().any(says_it), "{events:?}");
+        assert!(events.iter().any(|event| matches!(event, Event::Kept { .. })), "{events:?}");
+        // The same state can be handed over when all of it can be written.
+        next.restore(group);
+        next.begin(group, &versions);
+        next.write(area, Run { first: 0, count: 1 }, &[1; 64]);
+        assert!(next.commit(group, Arrival { versions, label: 0, age_ns: 0 }));
+        let events = after_rounds(&mut next);
+        assert!(events.iter().any(|event| matches!(event, Event::Visible { .. })), "{events:?}");
+    }
+}

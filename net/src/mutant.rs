@@ -39,6 +39,8 @@ pub enum Mutant {
     Unasked,
     /// A host leaves what is sent on demand before the next owner's host has it.
     BlindLeave,
+    /// A new agent tells of a group that is given away and not left under the epoch of its next owner.
+    RaisedOwner,
     /// A state that could not be handed over to the rounds counts as published.
     FailedCounts,
     /// Lines are placed before their receiver has heard which they are.
@@ -47,7 +49,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 20] = [
+    pub const ALL: [Mutant; 21] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
@@ -66,6 +68,7 @@ impl Mutant {
         Mutant::HastyLeave,
         Mutant::Unasked,
         Mutant::BlindLeave,
+        Mutant::RaisedOwner,
         Mutant::FailedCounts,
         Mutant::HastyPlace,
     ];

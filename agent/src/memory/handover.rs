@@ -7,10 +7,7 @@ use hectare_net::wire::Handover;
 use hectare_net::{Event, GroupId, HostId, Version};
 use tracing::{debug, warn};
 
-/// The epoch of an area that never changed its owner.
-const FIRST_EPOCH: u64 = 1;
-
-/// Where the owner of an area is, if that is not told by who created it.
+/// Where the owner of an area is that an agent before this one noted.
 pub(super) fn noted(
     agent: &Agent,
     here: HostId,
@@ -18,17 +15,15 @@ pub(super) fn noted(
     about: &AreaDescription,
 ) -> Option<Event<'static>> {
     let [group, place, _] = agent.note(area)?;
-    // A group that was given away has the next owner's epoch, and is here until it is left. Were others told that it is here under
-    // that epoch, they would not believe that the next owner has it.
-    let epoch = about.epoch - u64::from(about.given_to.is_some());
-    if place == 0 || epoch == FIRST_EPOCH {
+    if place == 0 {
         return None;
     }
     let host = match about.remote {
         true => HostId(u16::try_from(about.owner?).ok()?),
         false => here,
     };
-    Some(Event::Owner { group: GroupId(group), host, epoch, given: about.left_to })
+    let (epoch, leaving) = (about.epoch, about.given_to.is_some());
+    Some(Event::Owner { group: GroupId(group), host, epoch, given: about.left_to, leaving })
 }
 
 impl SegmentMemory {

@@ -83,6 +83,8 @@ pub struct Options {
     pub breaks: u64,
     /// How often a worker of each host drops an area, or claims one that was dropped.
     pub drops: u64,
+    /// How often an area of each host is handed from a worker to another of that host.
+    pub gives_here: u64,
     /// How often a worker of each host fails, or somebody takes its rank again.
     pub worker_deaths: u64,
     /// So many lines are placed at one peer at a time.
@@ -130,7 +132,7 @@ overrides! {
     loss: u64, corrupt: u64, duplicate: u64, false_loss: u64, delay_ns: u64, jitter_ns: u64, window: usize,
     max_payload: usize, rate: u64, faults_until: u64, partitions: u64, pauses: u64, crashes: u64, renewals: u64,
     handovers: u64, short: u64, failing: u64, requests: u64, on_demand: u64, placing: bool, breaks: u64, drops: u64, worker_deaths: u64,
-    place_most: u64, impostor: bool, death: bool,
+    gives_here: u64, place_most: u64, impostor: bool, death: bool,
 }
 
 impl Options {
@@ -205,6 +207,7 @@ impl Options {
             place_most: random.pick(&[8, 40, 1 << 16]),
             failing: if random.chance(200) { random.between(1, 100) } else { 0 },
             worker_deaths: if random.chance(200) { random.between(1, 6) } else { 0 },
+            gives_here: if random.chance(400) { random.between(1, 12) } else { 0 },
             mutant: None,
             verbose: false,
         }

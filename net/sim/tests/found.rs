@@ -3,7 +3,7 @@ use hectare_sim::{Options, run};
 
 /// The run of a seed, without what was not simulated when it broke a promise.
 fn of(seed: u64) -> Options {
-    Options { worker_deaths: 0, ..Options::of(seed) }
+    Options { worker_deaths: 0, gives_here: 0, ..Options::of(seed) }
 }
 
 fn keeps_its_promises(seed: u64) {
@@ -85,6 +85,17 @@ fn an_area_without_owner_of_the_subscription_before() {
 fn a_group_that_had_moved_before_there_were_copies() {
     let outcome = run(of(11454));
     assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
+    let options = Options {
+        lines: 1,
+        groups: 1,
+        hosts: 3,
+        members: 1,
+        handovers: 30,
+        crashes: 12,
+        ..Options::of(3369)
+    };
+    let outcome = run(options);
+    assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
 }
 
 /// The owner of a group that came back to a host dropped it, and that was forgotten by who heard of the way back later.
@@ -158,6 +169,39 @@ fn a_clash_that_two_directories_decided() {
         Options { groups: 6, members: 4, lines: 10, copies: 4, crashes: 25, requests: 100, ..of(2_000_225) };
     let outcome = run(options);
     assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
+}
+
+/// The next agent of the host whose workers hand a group to each other says under which epoch it is there. Who had it from there already
+/// forgot with that what it has to have before anybody sees it: a clock had counted when nothing of the group had come.
+#[test]
+fn a_group_that_went_from_worker_to_worker() {
+    for seed in [5_100_082, 5_100_959, 5_101_143, 5_103_934] {
+        let outcome = run(Options { handovers: 60, crashes: 12, on_demand: 1000, ..Options::of(seed) });
+        assert!(outcome.broken.is_empty(), "seed {seed}: {:?}", outcome.broken);
+    }
+}
+
+/// Hosts that lose their copies forget where the owner is. The next owner's host had taken a group and given it on, and its later agent,
+/// which had no copies of it, was told of that hand-over again, by a host that had not heard the answer, or had: it took itself for the
+/// owner of a group that was deleted, or waited for it where it was not.
+#[test]
+fn a_hand_over_that_is_told_to_a_later_agent() {
+    let with = |options| Options { lines: 1, groups: 1, hosts: 3, members: 1, crashes: 12, ..options };
+    for seed in [3057, 4255] {
+        let outcome = run(with(Options { failing: 300, handovers: 60, ..Options::of(seed) }));
+        assert!(outcome.broken.is_empty(), "seed {seed}: {:?}", outcome.broken);
+    }
+}
+
+/// Packets were late: as many subscriptions were heard as a host had made when it said how many, and one of those was not among them. The
+/// group was left behind that subscriber's back.
+#[test]
+fn as_many_subscriptions_and_not_the_same() {
+    let with = |options| Options { lines: 1, groups: 1, hosts: 3, members: 1, crashes: 12, ..options };
+    for seed in [6958, 8276, 3183] {
+        let outcome = run(with(Options { failing: 300, handovers: 60, ..Options::of(seed) }));
+        assert!(outcome.broken.is_empty(), "seed {seed}: {:?}", outcome.broken);
+    }
 }
 
 /// Found on earlier commits.

@@ -167,6 +167,11 @@ fn lines_that_are_placed_before_they_are_announced() {
 }
 
 #[test]
+fn a_group_that_is_here_under_the_epoch_of_its_next_owner() {
+    is_found(Mutant::RaisedOwner, &[Promise::Progress]);
+}
+
+#[test]
 fn a_state_that_counts_and_could_not_be_handed_over() {
     is_found(Mutant::FailedCounts, &[Promise::Clocks, Promise::OneWriter, Promise::Requests]);
 }

@@ -163,17 +163,20 @@ pub enum Event<'b> {
         /// At least this long between the beginnings of cuts.
         interval_us: u64,
     },
-    /// The owner of a group, which is not on the host that created it, or was not at some time. Told when an agent starts, before
-    /// the group's areas.
+    /// What the memory says of the owner of a group of this host, or of one that is received: told of each area when an agent starts,
+    /// before the group's areas.
     Owner {
         /// The group.
         group: GroupId,
         /// The owner's host, as far as it is known.
         host: HostId,
-        /// The epoch of the hand-over by which it is there.
+        /// As it stands in the memory: it rises from 1 with each change of owner, also of those that no other host heard of, and
+        /// already when the group is given, not only when it is left.
         epoch: u64,
         /// The worker that this host gave it to: the last owner known was here.
         given: Option<u32>,
+        /// It is given to a worker of another host, and not left yet.
+        leaving: bool,
     },
     /// A worker of this host has given a group to one of another.
     Given {

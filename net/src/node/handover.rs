@@ -12,6 +12,9 @@ use crate::types::{AreaId, GroupId, HostId};
 use crate::wire::{Handover, Key, Owner, Register, Stage, Subscription};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The epoch of a group that never changed its owner.
+const FIRST_EPOCH: u64 = 1;
+
 /// Groups on their way, and where those are that were.
 #[derive(Debug, Default)]
 pub(super) struct Handovers {
@@ -109,8 +112,14 @@ impl Node {
         self.inbound.get(&group).is_some_and(|it| it.moving.is_some_and(|owner| owner.host == host))
     }
 
-    /// An agent before this one knew where the owner of a group is.
-    pub(super) fn known_owner(&mut self, group: GroupId, owner: Owner, given: Option<u32>) {
+    /// An agent before this one knew where the owner of a group is. What was given away has the next owner's epoch, and is here until
+    /// it is left: if others were told that it is here under that one, they would not believe that the next owner has it.
+    pub(super) fn known_owner(&mut self, group: GroupId, said: Owner, given: Option<u32>, leaving: bool) {
+        let is_raised = leaving && !self.mutant(Mutant::RaisedOwner);
+        let owner = Owner { epoch: said.epoch - u64::from(is_raised), ..said };
+        if owner.epoch == FIRST_EPOCH {
+            return;
+        }
         self.handovers.owners.insert(group, owner);
         if let Some(rank) = given.filter(|_| owner.host != self.config.host) {
             self.offer(group, owner.host, Handover { epoch: owner.epoch, rank });
@@ -297,19 +306,19 @@ impl Node {
         inbound.moving = None;
         (inbound.last_cut, inbound.ended_cut) = (0, 0);
         if before != owner.host {
-            // Where it has come back to its last owner's host, that one's rounds go on.
-            inbound.round = 0;
+            // Where it has come back to its last owner's host, or went from worker to worker there, that one's rounds go on. What another
+            // one has is newer than all that clocks covered before.
+            (inbound.round, inbound.floor) = (0, 0);
         }
         self.last_state += 1;
         (inbound.state, inbound.first_state) = (self.last_state, self.last_state);
-        // The new owner's state is newer than anything that earlier clocks covered.
-        inbound.floor = 0;
         inbound.phase = Phase::Idle;
         inbound.requests.go_over();
         if inbound.partial.take().is_some() {
             cx.memory.restore(group);
         }
         self.under_way.retain(|_, other| *other != group);
+        self.end_offer(group, owner.epoch);
         self.handovers.owners.insert(group, owner);
         cx.memory.moved(group, owner.host, owner.epoch);
         self.renew_ownerless(cx, group, before);
@@ -392,7 +401,7 @@ impl Node {
         self.counters.taken += 1;
         self.handovers.offered.remove(&group);
         self.handovers.expected.remove(&group);
-        self.handovers.left.remove(&group);
+        self.end_offer(group, epoch);
         self.handovers.owners.insert(group, Owner { host: self.config.host, epoch });
         let inbound = self.inbound.remove(&group).expect("just seen");
         self.under_way.retain(|_, other| *other != group);
@@ -423,11 +432,27 @@ impl Node {
         self.clocks.uncover(group);
     }
 
+    /// A group has an owner as of this epoch: to whom it was left before, and whose answer did not come, is told so no more. A later
+    /// agent of that host may not know that it has had it, and gone on.
+    fn end_offer(&mut self, group: GroupId, epoch: u64) {
+        if let Some(&(to, left)) = self.handovers.left.get(&group).filter(|(_, left)| left.epoch < epoch) {
+            self.end_handover(to, group, left.epoch);
+        }
+    }
+
+    fn end_handover(&mut self, to: HostId, group: GroupId, epoch: u64) {
+        self.handovers.left.remove(&group);
+        self.tell(to, Register::Handover(group, None));
+        if let Some(peer) = self.peers.get_mut(&to) {
+            // A later agent of it would wait for the group again.
+            peer.outbox.withdraw(&Register::Moving(group, Owner { host: to, epoch }));
+        }
+    }
+
     /// The next owner's host has taken a group.
     pub(super) fn on_taken(&mut self, from: HostId, group: GroupId, epoch: u64) {
         if self.handovers.left.get(&group).is_some_and(|(to, it)| *to == from && it.epoch == epoch) {
-            self.handovers.left.remove(&group);
-            self.tell(from, Register::Handover(group, None));
+            self.end_handover(from, group, epoch);
         }
     }
 }

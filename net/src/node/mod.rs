@@ -219,8 +219,8 @@ impl Node {
             Event::Kept { group, members, arrived, interval_us } => {
                 self.kept(cx, group, members, arrived, interval_us);
             }
-            Event::Owner { group, host, epoch, given } => {
-                self.known_owner(group, Owner { host, epoch }, given);
+            Event::Owner { group, host, epoch, given, leaving } => {
+                self.known_owner(group, Owner { host, epoch }, given, leaving);
             }
             Event::Given { group, to, rank, epoch } => self.given(group, to, Handover { epoch, rank }),
             Event::Ownerless { area, is } => self.ownerless(area, is),

@@ -107,6 +107,14 @@ impl Outbox {
         self.urgent = true;
     }
 
+    /// Says a value no more, if it is the newest: the peer has done what it asks for, and a later agent of it is not to do so again.
+    pub(super) fn withdraw(&mut self, register: &Register) {
+        let key = register.key();
+        if self.entries.get(&key).is_some_and(|entry| entry.register == *register) {
+            self.forget(|other| *other == key);
+        }
+    }
+
     /// Forgets registers that are about the peer's former agent.
     pub(super) fn forget(&mut self, which: impl Fn(&Key) -> bool) {
         self.entries.retain(|key, _| !which(key));

@@ -1,4 +1,5 @@
 //! Groups and areas of a simulated host: its own, and those that it receives.
+use super::handover::Owner;
 use crate::force_requests::Requests;
 use crate::judge::Published;
 use hectare_net::{Arrival, Description, HostId, PinId, Version};
@@ -13,7 +14,7 @@ pub(crate) struct Own {
     pub(super) copies: Vec<Copied>,
     pub(super) newest: Option<usize>,
     /// To whom the worker has given it.
-    pub(super) given: Option<(HostId, u64)>,
+    pub(super) given: Option<HostId>,
     /// The agent was told so.
     pub(super) given_is_told: bool,
     /// The worker has dropped it.
@@ -35,6 +36,8 @@ pub(crate) struct OwnArea {
     /// The directory accepted its name.
     pub(crate) accepted: bool,
     pub(super) interval_us: u64,
+    /// Of its ownership: raised by whoever gives or claims it.
+    pub(super) epoch: u64,
     pub(super) writer: Vec<u8>,
     pub(super) dirty: BTreeSet<u32>,
     pub(super) version: Version,
@@ -53,7 +56,7 @@ pub(super) struct Copied {
 }
 
 /// A group that is received.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Remote {
     /// Its areas.
     pub(crate) members: Vec<RemoteArea>,
@@ -69,9 +72,25 @@ pub(crate) struct Remote {
     pub(crate) interval_us: u64,
     /// Requests of workers.
     pub(super) requests: Requests,
+    /// Where its owner is.
+    pub(super) owner: Owner,
 }
 
 impl Remote {
+    /// One that has no areas yet, and that nobody reads.
+    pub(super) fn of(owner: Owner) -> Remote {
+        Remote {
+            members: Vec::new(),
+            arrival: None,
+            label: 0,
+            round: None,
+            attached: false,
+            interval_us: 0,
+            requests: Requests::default(),
+            owner,
+        }
+    }
+
     /// Whether it is sent on demand.
     pub(crate) fn is_on_demand(&self) -> bool {
         self.members.iter().any(|area| area.description.on_demand)

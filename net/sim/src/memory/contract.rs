@@ -1,6 +1,6 @@
 //! The host memory that the node sees; calls against the contract are reported to the judge.
 use super::handover::Owner;
-use super::{HostMemory, RemoteArea};
+use super::{HostMemory, Remote, RemoteArea};
 use crate::groups::is_given;
 use crate::judge::Promise;
 use crate::options::Mode;
@@ -50,7 +50,7 @@ impl Memory for HostMemory {
         if !self.works() {
             return Err(NameError::Memory);
         }
-        let remote = self.remote.entry(area.group).or_default();
+        let remote = self.remote.entry(area.group).or_insert_with(|| Remote::of(Owner::home(area.group)));
         if let Some(member) = remote.members.get(usize::from(area.member)) {
             return Ok(member.version);
         }
@@ -241,7 +241,10 @@ impl Memory for HostMemory {
             return;
         };
         remote.members.iter_mut().for_each(|member| member.is_ownerless = false);
-        self.owners.insert(group, Owner { host: owner, epoch, given: None });
+        // Of a later hand-over alone.
+        if remote.owner.epoch < epoch {
+            remote.owner = Owner { host: owner, epoch, given: None };
+        }
     }
 
     fn unsubscribed(&mut self, _: GroupId, _: HostId) {

@@ -6,15 +6,36 @@ use hectare_net::{AreaId, Event, GroupId, HostId, State, Version};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// Where a group's owner is, as this host knows it.
+/// The epoch of an area that never changed its owner.
+pub(super) const FIRST_EPOCH: u64 = 1;
+
+/// Where the owner of a group is that is received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owner {
     /// The host.
     pub(crate) host: HostId,
-    /// Of the hand-over by which it is there.
+    /// Of the hand-over by which it is there, as far as it was heard of.
     pub(crate) epoch: u64,
     /// The rank that this host gave it to.
     pub(crate) given: Option<u32>,
+}
+
+impl Owner {
+    /// Of a group of which nothing is known but who created it.
+    pub(super) fn home(group: GroupId) -> Owner {
+        Owner { host: group.home(), epoch: FIRST_EPOCH, given: None }
+    }
+}
+
+impl Own {
+    /// The epoch of a group that is given from host to host, which has one area.
+    fn epoch(&self) -> u64 {
+        self.members[0].epoch
+    }
+
+    fn raise_epochs(&mut self) {
+        self.members.iter_mut().for_each(|area| area.epoch += 1);
+    }
 }
 
 impl HostMemory {
@@ -26,10 +47,11 @@ impl HostMemory {
             .iter_mut()
             .filter(|(group, own)| is_given(**group) && own.given.is_none() && !own.is_dropped);
         let Some((&group, own)) = free.next().filter(|_| to != here) else { return };
-        let epoch = self.owners.get(&group).map_or(0, |owner| owner.epoch) + 1;
-        own.given = Some((to, epoch));
+        own.raise_epochs();
+        own.given = Some(to);
         own.given_is_told = !own.is_on_demand();
         if own.given_is_told {
+            let epoch = own.epoch();
             self.events.push_back(Event::Given { group, to, rank: to.0.into(), epoch });
         } else {
             self.judge.borrow_mut().given(group, to);
@@ -40,8 +62,9 @@ impl HostMemory {
     pub(super) fn tell_given_on_demand(&mut self) {
         for (&group, own) in &mut self.own {
             let is_published = own.members.iter().all(|area| area.dirty.is_empty());
-            if let Some((to, epoch)) = own.given.filter(|_| is_published && !own.given_is_told) {
+            if let Some(to) = own.given.filter(|_| is_published && !own.given_is_told) {
                 own.given_is_told = true;
+                let epoch = own.epoch();
                 self.events.push_back(Event::Given { group, to, rank: to.0.into(), epoch });
             }
         }
@@ -57,9 +80,22 @@ impl HostMemory {
         let group = self.random.pick(&all);
         let own = self.own.get_mut(&group).expect("just listed");
         own.is_dropped = !own.is_dropped;
+        if !own.is_dropped {
+            own.raise_epochs();
+        }
         let (is, members) = (own.is_dropped, own.members.len() as u16);
         self.judge.borrow_mut().dropped(group, is);
         self.tell_dropped(group, is, members);
+    }
+
+    /// Workers of this host hand an area to each other, of which other hosts hear nothing.
+    pub(crate) fn give_here(&mut self) {
+        let free = self.own.values_mut().filter(|own| own.given.is_none() && !own.is_dropped);
+        let mut areas: Vec<_> = free.flat_map(|own| &mut own.members).collect();
+        if !areas.is_empty() {
+            let which = self.random.below(areas.len() as u64);
+            areas[which as usize].epoch += 1;
+        }
     }
 
     /// One of 64 workers of this host fails, or somebody takes its rank again.
@@ -95,15 +131,23 @@ impl HostMemory {
 
     /// Tells a new agent the owners of groups, before anything else.
     pub(super) fn tell_owners(&mut self) {
-        for (&group, &Owner { host, epoch, given }) in &self.owners {
-            self.events.push_back(Event::Owner { group, host, epoch, given });
+        for (&group, own) in &self.own {
+            let (host, leaving) = (self.host, own.given.is_some());
+            for epoch in own.members.iter().map(|area| area.epoch) {
+                self.events.push_back(Event::Owner { group, host, epoch, given: None, leaving });
+            }
+        }
+        for (&group, remote) in &self.remote {
+            let Owner { host, epoch, given } = remote.owner;
+            self.events.push_back(Event::Owner { group, host, epoch, given, leaving: false });
         }
     }
 
     /// Tells a new agent, after the areas, which groups are given to other hosts.
     pub(super) fn tell_given(&mut self) {
         for (&group, own) in &self.own {
-            if let Some((to, epoch)) = own.given.filter(|_| own.given_is_told) {
+            if let Some(to) = own.given.filter(|_| own.given_is_told) {
+                let epoch = own.epoch();
                 self.events.push_back(Event::Given { group, to, rank: to.0.into(), epoch });
             }
         }
@@ -117,7 +161,7 @@ impl HostMemory {
         versions: &[Version],
     ) -> bool {
         let Some(own) = self.own.get(&group) else { return false };
-        if own.given != Some((to, epoch)) {
+        if own.given != Some(to) || own.epoch() != epoch {
             self.broke(Promise::Contract, format!("{group:?} is left to {to}, and nobody gave it"));
             return false;
         }
@@ -141,12 +185,11 @@ impl HostMemory {
             label: newest.state.label,
             round,
             attached: true,
-            ..Remote::default()
+            ..Remote::of(Owner { host: to, epoch, given: Some(to.0.into()) })
         };
         self.remote.insert(group, remote);
         own.given = None;
         self.gone.push(own);
-        self.owners.insert(group, Owner { host: to, epoch, given: Some(to.0.into()) });
         self.judge.borrow_mut().owned(group, None);
         true
     }
@@ -159,6 +202,13 @@ impl HostMemory {
         };
         let versions: Option<Vec<Version>> = remote.members.iter().map(|area| area.version).collect();
         let newest = self.judge.borrow().newest(group).map(|newest| newest.state.versions.clone());
+        if remote.owner.epoch >= epoch {
+            self.broke(
+                Promise::OneWriter,
+                format!("{group:?} is taken as of epoch {epoch}: {:?}", remote.owner),
+            );
+            return false;
+        }
         if !is_mine || versions.is_none() || versions != newest {
             let what = format!("{} takes {group:?} for {rank}: {versions:?} of {newest:?}", self.host);
             self.broke(Promise::OneWriter, what);
@@ -175,6 +225,7 @@ impl HostMemory {
             description: area.description,
             accepted: true,
             interval_us: 0,
+            epoch,
             writer: area.reader,
             dirty: BTreeSet::new(),
             version: area.version.unwrap_or_default(),
@@ -187,7 +238,6 @@ impl HostMemory {
         let own =
             Own { members, copies, newest: Some(0), given: None, given_is_told: false, is_dropped: false };
         self.own.insert(group, own);
-        self.owners.insert(group, Owner { host: self.host, epoch, given: None });
         self.judge.borrow_mut().owned(group, Some(self.host));
         self.events.push_back(Event::Published { group, state });
         true

@@ -6,7 +6,7 @@ mod placing;
 
 use self::areas::Copied;
 pub(crate) use self::areas::{Own, OwnArea, Remote, RemoteArea};
-use self::handover::Owner;
+use self::handover::FIRST_EPOCH;
 use crate::groups::is_given;
 use crate::judge::{Judge, Promise, Published, key};
 use crate::options::{MS, Mode};
@@ -48,8 +48,6 @@ pub(crate) struct HostMemory {
     copies: usize,
     /// Groups that were deleted, whose pinned states are still sent.
     gone: Vec<Own>,
-    /// Where the owners are of groups that went from host to host.
-    owners: BTreeMap<GroupId, Owner>,
     /// The newest version that this host published of groups that go from host to host.
     published: BTreeMap<GroupId, u64>,
     /// Areas of this host alone, and whether the directory knows of them.
@@ -112,7 +110,6 @@ impl HostMemory {
             own: BTreeMap::new(),
             copies: 0,
             gone: Vec::new(),
-            owners: BTreeMap::new(),
             published: BTreeMap::new(),
             kept: BTreeMap::new(),
             remote: BTreeMap::new(),
@@ -157,6 +154,7 @@ impl HostMemory {
             description: description.clone(),
             accepted: false,
             interval_us: 0,
+            epoch: FIRST_EPOCH,
             writer: vec![0; bytes],
             // The content at creation is a version as well.
             dirty: BTreeSet::from([0]),
@@ -535,11 +533,12 @@ impl HostMemory {
         for (group, remote) in &self.remote {
             let newest = judge.newest(*group).map(|newest| (newest.state.round, newest.state.label));
             text += &format!(
-                " group {:x}: shows round {:?} of (round, label) {newest:?}, arrival {:?}, all answered {};",
+                " group {:x}: shows round {:?} of (round, label) {newest:?}, arrival {:?}, all answered {}, {:?};",
                 group.0,
                 remote.round,
                 remote.arrival,
-                remote.requests.are_answered()
+                remote.requests.are_answered(),
+                remote.owner
             );
             if judge.is_deleted(*group) {
                 text += " which is deleted;";
@@ -559,7 +558,7 @@ impl HostMemory {
                 }
             }
         }
-        text += &format!(" {:?}, failed workers {:?}", self.owners, self.failed_workers);
+        text += &format!(" failed workers {:?};", self.failed_workers);
         for (group, own) in self.own.iter().filter(|(_, own)| own.given.is_some()) {
             text += &format!(" gave {group:?} to {:?};", own.given);
         }

@@ -59,7 +59,9 @@ impl World {
                 self.at(self.now + 20 * MS, What::Attach(host, ticket));
             }
             // It went after that was said, and before anybody heard it.
-            Action::Attached { ticket, result: Ok(area), .. } if this.memory.failed.contains(&area.group) => {
+            Action::Attached { ticket, result: Ok(area), .. }
+                if this.memory.failed.contains(&area.group) || self.judge.borrow().is_deleted(area.group) =>
+            {
                 self.at(self.now + 20 * MS, What::Attach(host, ticket));
             }
             Action::Attached { ticket, result: Err(NameError::Unsent { by }), .. } => {

@@ -72,6 +72,8 @@ enum What {
     Give(u16, u16),
     /// A worker drops an area, or claims one that was dropped.
     Drop(u16),
+    /// A worker hands an area to another of its host.
+    GiveHere(u16),
     /// A worker fails, or somebody takes its rank again.
     Fail(u16),
     Crash(u16, Option<u32>),
@@ -321,6 +323,7 @@ impl World {
             | What::Renew(host)
             | What::Give(host, _)
             | What::Drop(host)
+            | What::GiveHere(host)
             | What::Fail(host) => Some(*host),
             What::Connected { at, .. } | What::Told { at, .. } => Some(*at),
             What::Deliver { to, .. } => Some(*to),
@@ -395,6 +398,7 @@ impl World {
                 self.hosts[usize::from(host)].memory.drop_or_claim();
                 self.serve(host);
             }
+            What::GiveHere(host) => self.hosts[usize::from(host)].memory.give_here(),
             What::Fail(host) => {
                 self.hosts[usize::from(host)].memory.fail_or_live();
                 self.serve(host);

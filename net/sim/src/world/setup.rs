@@ -158,6 +158,10 @@ impl World {
             let (host, at) = (self.random.below(hosts.into()) as u16, self.random.below(until));
             self.at(at, What::Fail(host));
         }
+        for _ in 0..self.options.gives_here * u64::from(hosts) {
+            let (host, at) = (self.random.below(hosts.into()) as u16, self.random.below(until));
+            self.at(at, What::GiveHere(host));
+        }
         if self.options.impostor && hosts > 2 {
             for _ in 0..40 {
                 let at = self.random.below(until);
