@@ -1,6 +1,8 @@
 //! A job's memory on this host as the node sees it, and what the node is told of it.
 mod handover;
+mod naming;
 
+use self::naming::Asked;
 use crate::forcing::Forcing;
 use crate::local::{self, Local};
 use crate::own::{Entered, Own};
@@ -8,9 +10,8 @@ use crate::placer::{self, Placer};
 use crate::received::{Committed, Received};
 use crate::trace::Trace;
 use hectare_dsm as dsm;
-use hectare_dsm::agent::{Agent, Bell, Conflict, Over, Refusal, RemoteWorker};
-use hectare_dsm::{ElementType, Unshared};
-use hectare_net::wire::{Handover, Stage, Wanted};
+use hectare_dsm::agent::{Agent, Bell, RemoteWorker};
+use hectare_net::wire::{Handover, Stage};
 use hectare_net::{
     AreaId, Arrival, Description, Event, GroupId, HostId, Lines, Memory, NameError, PinId, Pinned, Place,
     Run, Version,
@@ -19,17 +20,7 @@ use hectare_wire::{TraceStep, TraceWhat};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::time::Duration;
-use tracing::{debug, error, info, warn};
-
-/// A name that workers wait for.
-#[derive(Debug)]
-struct Asked {
-    name: String,
-    /// How often the directory has said that there is none.
-    unknown: u32,
-    /// It has not answered yet.
-    is_open: bool,
-}
+use tracing::{debug, warn};
 
 /// The memory of a job on this host.
 #[derive(Debug)]
@@ -306,123 +297,12 @@ impl SegmentMemory {
         }
     }
 
-    /// A worker here took an area of another host for something else: its owner's host is told, once.
-    fn taken_for(&mut self, name: &str, element: ElementType) {
-        let known = self.agent.find(name).and_then(|area| self.received.id_of(area));
-        let Some(area) = known else { return };
-        let [size, align, kind] = element.to_parts();
-        if self.taken_for.insert((area, [size, align, kind])) {
-            warn!(area = name, %element, "an area of another host was taken for one of other elements");
-            let element = hectare_net::ElementType { kind, size, align };
-            self.events.push_back(Event::TakenFor { area, element });
-        }
-    }
-
-    /// Asks the directory for a name, again if it has said that there is none.
-    fn want(&mut self, name: String) {
-        let known = self.wanted.iter_mut().find(|(_, asked)| asked.name == name);
-        let (ticket, asked) = match known {
-            Some((_, asked)) if asked.is_open => return,
-            Some((ticket, asked)) => (*ticket, asked),
-            None => {
-                self.last_ticket += 1;
-                let asked = Asked { name, unknown: 0, is_open: false };
-                (self.last_ticket, self.wanted.entry(self.last_ticket).or_insert(asked))
-            }
-        };
-        asked.is_open = true;
-        let wanted = Wanted { name: asked.name.clone(), element: None, bytes: None, asked: asked.unknown };
-        self.events.push_back(Event::Attach { ticket, wanted, interval_us: 0 });
-    }
-
     /// There is a session with the agent of a host: its workers count as there, which is what those who wait for them wait for.
     pub(crate) fn connected(&mut self, host: HostId) {
         for rank in self.ranks.get(usize::from(host.0)).cloned().unwrap_or_default() {
             if let Err(error) = self.agent.set_worker(rank, RemoteWorker::There) {
                 warn!(rank, %error, "a worker of another host");
             }
-        }
-    }
-
-    /// The directory has accepted the name of an area of this host.
-    pub(crate) fn accepted(&mut self, area: AreaId) {
-        self.own.accept(&self.agent, area);
-        self.local.accept(&self.agent, area);
-    }
-
-    /// The name of an area of this host was refused, or others cannot have it: its owner is told.
-    pub(crate) fn refused(&mut self, area: AreaId, error: NameError) {
-        let (over, by) = match error {
-            NameError::Taken { by } => (Over::Name, by),
-            NameError::Group { by } => (Over::Group, by),
-            NameError::Members { by } => (Over::Members, by),
-            NameError::Long { by } => (Over::Length, by),
-            _ => return,
-        };
-        error!(area = self.name_of(area), %error, "an area of this host is not to be had from other hosts");
-        self.tell_conflict(area, Conflict { over, host: usize::from(by.0), is_known: false });
-    }
-
-    /// Another host's area was refused because of this one, or it asked for this one as something else: its owner is told, too.
-    /// That others cannot have it is known to its owner.
-    pub(crate) fn conflicted(&mut self, area: AreaId, by: HostId, error: NameError) {
-        warn!(area = self.name_of(area), %by, %error, "another host asked for an area");
-        let over = match error {
-            NameError::Taken { .. } => Over::Name,
-            NameError::Group { .. } => Over::Group,
-            NameError::Type { here, .. } => Over::Type([here.size, here.align, here.kind]),
-            _ => return,
-        };
-        self.tell_conflict(area, Conflict { over, host: usize::from(by.0), is_known: true });
-    }
-
-    fn name_of(&self, id: AreaId) -> String {
-        let area = self.own.area(id).or_else(|| self.local.area(id));
-        area.and_then(|area| self.agent.describe(area)).map_or_else(String::new, |about| about.name)
-    }
-
-    fn tell_conflict(&self, id: AreaId, conflict: Conflict) {
-        if let Some(area) = self.own.area(id) {
-            self.agent.tell_conflict(area, conflict);
-        }
-    }
-
-    /// The answer to a question for a name.
-    pub(crate) fn attached(&mut self, ticket: u64, result: Result<AreaId, NameError>, found: Option<AreaId>) {
-        if result == Err(NameError::Unknown) {
-            if let Some(asked) = self.wanted.get_mut(&ticket) {
-                (asked.unknown, asked.is_open) = (asked.unknown.wrapping_add(1), false);
-                self.agent.refuse(&asked.name, &Refusal::Unknown);
-            }
-            return;
-        }
-        let name = self.wanted.remove(&ticket).map(|asked| asked.name).unwrap_or_default();
-        match result {
-            Ok(id) => {
-                if let Some(area) = self.received.area(id) {
-                    info!(area = name, created_by = %id.group.home(), "an area of another host is here");
-                    self.agent.show(area);
-                }
-            }
-            // Whoever waits asks again.
-            Err(NameError::Deleted) => info!(area = name, "its owner has deleted an area"),
-            Err(error) => {
-                warn!(area = name, %error, "an area of another host cannot be had");
-                self.agent.refuse(&name, &self.refusal(error, found));
-            }
-        }
-    }
-
-    /// The refusal for whoever waits for an area of another host.
-    fn refusal(&self, error: NameError, found: Option<AreaId>) -> Refusal {
-        let unshared = |by: HostId, why| Refusal::Unshared { host: usize::from(by.0), why };
-        match (error, found) {
-            (NameError::Unsent { by }, _) => unshared(by, Unshared::Memory),
-            (_, Some(found)) => self.received.refusal(found, error),
-            (NameError::Local { by }, _) => unshared(by, Unshared::Local),
-            (NameError::Members { by }, _) => unshared(by, Unshared::Members),
-            (NameError::Long { by }, _) => unshared(by, Unshared::Length),
-            (error, None) => Refusal::NotReceived { host: usize::from(self.host.0), why: error.to_string() },
         }
     }
 

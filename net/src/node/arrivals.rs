@@ -233,7 +233,7 @@ impl Node {
     /// Tells all hosts that were told of a subscription that it is over, but the one at which it goes on. The present agent of one that
     /// was passed over may not have been told: it is not to count what is not counted here (`Clocks`).
     pub(super) fn unsubscribe_from(&mut self, group: GroupId, inbound: &Inbound, but: Option<HostId>) {
-        let is_stated = |host: &HostId| self.peers.get(host).is_some_and(|it| it.stated.contains(&group));
+        let is_stated = |host: &HostId| self.peers.get(host).is_some_and(|it| it.stated.contains(group));
         let told: Vec<HostId> = inbound.asked.iter().copied().filter(is_stated).collect();
         for host in told.into_iter().filter(|host| Some(*host) != but) {
             let said = Subscription { stage: Stage::Off, have: Vec::new(), ..inbound.said() };
@@ -245,7 +245,7 @@ impl Node {
     /// A host sends a group to which this one does not subscribe. What it knows may be from before this one owned the group, if it came
     /// after that host had left it; it would wait for an answer.
     fn disown(&mut self, host: HostId, group: GroupId) {
-        let is_stated = self.peers.get(&host).is_some_and(|peer| peer.stated.contains(&group));
+        let is_stated = self.peers.get(&host).is_some_and(|peer| peer.stated.contains(group));
         if is_stated && !self.outbound.contains_key(&group) {
             let nothing = self.new_inbound(0);
             let said = Subscription { stage: Stage::Off, ..nothing.said() };
@@ -273,11 +273,10 @@ impl Node {
         self.under_way.retain(|(host, _), _| *host != from);
         self.forget_ownerless(cx, from);
         if let Some(peer) = self.peers.get_mut(&from) {
-            peer.stated.clone_from(&groups);
-            peer.stated.extend(moving);
+            peer.stated = groups.iter().copied().chain(moving).collect();
             // Drop pending subscriptions to groups that have come here or moved on: both sides must count the same groups.
             let stated = &peer.stated;
-            peer.outbox.forget(|key| matches!(key, Key::Subscription(group) if !stated.contains(group)));
+            peer.outbox.forget(|key| matches!(key, Key::Subscription(group) if !stated.contains(*group)));
         }
         for group in groups {
             let inbound = self.inbound.get_mut(&group).expect("just listed");

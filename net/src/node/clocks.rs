@@ -3,7 +3,6 @@
 //! A host's clock is told with the states that it covers, and counts at the receiver when those are published there. It is
 //! told as the receiver can use it: as long as a state waits there for the receiver's own lowest clock, clocks beyond the
 //! next would cover states that cannot be published before them.
-use super::peer::mark;
 use super::{Cx, Mutant, Node};
 use crate::types::{GroupId, HostId};
 use crate::wire::Register;
@@ -133,7 +132,7 @@ impl Node {
         // Names that were created before a clock are in the directory before it counts anywhere.
         let clock = self.clocks.clock.min(self.unnamed_since().unwrap_or(u64::MAX));
         let (lowest, subscriptions) = (self.clocks.lowest, peer.named.len() as u32);
-        let named = mark(&peer.stated);
+        let named = peer.stated.hash();
         let limit = peer.lowest.map_or(0, |lowest| lowest + 1);
         let blocked = self.covered_for(host).any(|(_, outbound)| outbound.label() > limit);
         let clock = if blocked { clock.min(limit) } else { clock };
@@ -177,7 +176,7 @@ impl Node {
         self.tell(host, register);
     }
 
-    /// A host says which groups of this one it has named.
+    /// A host says which groups of this one it has named, by a hash of them.
     pub(super) fn note_names(&mut self, from: HostId, named: u32) {
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.names = Some(named);

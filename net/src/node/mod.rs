@@ -7,6 +7,7 @@ mod forced;
 mod handover;
 mod liveness;
 mod load;
+mod named_groups;
 mod names;
 mod outbound;
 mod outbox;

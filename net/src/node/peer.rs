@@ -1,4 +1,5 @@
 //! A peer: the link to it, what it was told and what is on its way.
+use super::named_groups::NamedGroups;
 use super::outbox::{Inbox, Outbox};
 use crate::memory::PinId;
 use crate::types::{GroupId, HelloError, HostId};
@@ -161,22 +162,11 @@ pub(super) struct Peer {
     /// The lowest clock of all, as it last said, if it has.
     pub(super) lowest: Option<u64>,
     /// Groups of ours that it has named in subscriptions.
-    pub(super) named: BTreeSet<GroupId>,
-    /// Which it says these are ([`mark`]).
+    pub(super) named: NamedGroups,
+    /// The hash of those that it says it has named.
     pub(super) names: Option<u32>,
     /// Groups of its that we have named to it.
-    pub(super) stated: BTreeSet<GroupId>,
-}
-
-/// A number of a set of groups that no other set has but by chance. Their count would not do: of three that were named, two may have
-/// been heard when it is heard that the first two were named.
-pub(super) fn mark(groups: &BTreeSet<GroupId>) -> u32 {
-    groups.iter().fold(0, |sum, group| {
-        // The finalizer of MurmurHash3, of 64 bits.
-        let mixed = (group.0 ^ group.0 >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        let mixed = (mixed ^ mixed >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-        sum.wrapping_add((mixed >> 32) as u32)
-    })
+    pub(super) stated: NamedGroups,
 }
 
 /// For so long, in nanoseconds, what can wait is kept back for the next packet.
@@ -185,7 +175,7 @@ const COALESCE_NS: u64 = 200_000;
 impl Peer {
     /// Whether all its subscriptions to groups of this host are known.
     pub(super) fn is_known_whole(&self) -> bool {
-        self.names == Some(mark(&self.named))
+        self.names == Some(self.named.hash())
     }
 
     /// Whether something is to be said now, or has waited long enough.

@@ -16,7 +16,7 @@ pub enum Register {
         lowest: u64,
         /// How many groups of the sender the receiver has named in subscriptions, as far as the sender knows.
         subscriptions: u32,
-        /// Which groups the sender has named to the receiver: a number of that set.
+        /// A hash of the set of groups that the sender has named to the receiver (`node/named_groups.rs`).
         named: u32,
         /// The clock counts when the receiver has published these groups' states of these rounds of the sender.
         covers: Vec<(GroupId, u64)>,

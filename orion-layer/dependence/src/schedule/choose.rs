@@ -59,9 +59,7 @@ impl Choice {
     pub fn is_dynamic(&self) -> bool {
         self.rotation.as_ref().is_some_and(|rotation| rotation.dynamic)
     }
-}
 
-impl Choice {
     fn new(candidates: Vec<Candidate>, built: Built, rotation: Option<Rotation>) -> Choice {
         let Built { grid, cuts, steps, placement, checked, .. } = built;
         Choice { candidates, grid, steps, cuts, placement, rotation, checked }
