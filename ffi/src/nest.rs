@@ -104,7 +104,7 @@ impl Stage {
     fn check_unplanned(&self) -> Outcome {
         match self.plan {
             None => Ok(()),
-            Some(_) => Err(self.fail(HA_BAD_PLAN, "the loop is planned: nothing can be added to it")),
+            Some(_) => Err(self.fail(HA_BAD_PLAN, "it is planned: nothing can be added to it")),
         }
     }
 
