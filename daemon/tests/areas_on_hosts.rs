@@ -283,7 +283,13 @@ fn a_host_that_is_lost_ends_the_job_and_is_named() {
 #[test]
 fn a_worker_that_is_stopped_on_another_host_is_told_of() {
     let Some(cluster) = Cluster::new(2) else { return };
-    let args = ["--hosts", &cluster.list(1), "--job", "still"];
+    // With another worker on its host, who waits, and for whom other hosts wait just as well.
+    [1, 2].into_iter().for_each(|per_host| stop_on_the_other_host(&cluster, per_host));
+    cluster.assert_nothing_is_left();
+}
+
+fn stop_on_the_other_host(cluster: &Cluster, per_host: u32) {
+    let args = ["--hosts", &cluster.list(per_host), "--job", "still"];
     let mut run = Running::start(cluster.command(&args, &in_role("endless")));
     read_until(&mut run, "turn 20");
     let said = cluster.hectare(0, &["top", "still", "--once", "--interval", "0.1"]);
@@ -306,9 +312,12 @@ fn a_worker_that_is_stopped_on_another_host_is_told_of() {
         "{said:?}"
     );
     let said = cluster.hectare(1, &["check", "still"]);
-    assert!(said.code == 1 && !said.out.contains("wait for host"), "{said:?}");
+    let named = format!("(process {pid}) is stopped, by a signal or a debugger: `kill -CONT {pid}`");
+    assert!(said.code == 1 && said.out.contains(&named), "{said:?}");
+    assert!(!said.out.contains("wait for host") && said.out.lines().count() == 1, "{said:?}");
+    let said = cluster.hectare(1, &["top", "still", "--once", "--interval", "0.1"]);
+    assert_eq!(said.out.matches(" stopped ").count(), 1, "{said:?}");
     rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
     run.signal(rustix::process::Signal::TERM);
     run.end();
-    cluster.assert_nothing_is_left();
 }

@@ -310,7 +310,13 @@ fn a_cluster_key_is_made_once_and_checked() {
     };
     fails(&["key", "new", path], "exists already");
     fails(&["key", "check", "/nowhere.key"], "there is no cluster key /nowhere.key");
-    fails(&["key", "new", path, "--cluster", "a b"], "a name of 1 to 64 letters");
+    let unused = host.top.path().join("unused.key");
+    for name in ["", "a b", "a\nb", &"a".repeat(65)] {
+        let said = host.hectare(&["key", "new", unused.to_str().unwrap(), "--cluster", name]);
+        let what = format!("hectare: --cluster {name:?}: the name of a cluster has 1 to 64 letters");
+        assert!(said.code == 2 && said.err.lines().count() == 1 && said.err.starts_with(&what), "{said:?}");
+        assert!(!unused.exists());
+    }
 
     // Without a name: where the daemon looks for it.
     fails(&["key", "check"], "hectare/cluster.key");

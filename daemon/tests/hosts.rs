@@ -112,6 +112,44 @@ fn a_program_that_is_missing_on_one_host_is_named_with_it() {
     cluster.assert_nothing_is_left();
 }
 
+/// One sentence each, the code of wrong usage, and nothing is started: there is not even a daemon.
+#[test]
+fn input_that_cannot_be_meant_is_wrong_usage() {
+    let host = Host::new();
+    let file = host.top.path().join("hosts");
+    let file = file.to_str().unwrap();
+    let fails = |args: &[&str], part: &str| {
+        let said = host.hectare(&[&["run"], args, &["--", "true"]].concat());
+        assert!(said.code == 2 && said.err.contains(part) && said.out.is_empty(), "{args:?}: {said:?}");
+        // What clap says has its own form.
+        assert!(said.err.starts_with("error: ") || said.err.lines().count() == 1, "{args:?}: {said:?}");
+    };
+    fails(&["--hosts", ""], "column 1: a host without a name");
+    fails(&["--hosts", "a:0"], "column 3: a host with room for no rank");
+    fails(&["--hosts", "a,a"], "column 3: a is there twice");
+    fails(&["--hosts", &"a".repeat(129)], "a name of more than 128 bytes");
+    fails(&["--hosts", "a:4000,b:97"], "4097 ranks on all hosts; there may be 4096");
+    fails(&["--hosts", "a", "-x", "=3"], "-x \"=3\": a variable without a name");
+    fails(&["--hosts", "a", "-x", ""], "-x \"\": a variable without a name");
+    fails(&["--hosts", "a", "--timeout", "0"], "within 0 seconds nobody can answer");
+    fails(&["--hosts", "a", "--timeout", "1e18"], "is not a number of seconds");
+    fails(&["-n", "1", "--grace-s", "18446744073709551615"], "--grace-s");
+    let texts: [(&[u8], &str); 6] = [
+        (b"", "line 1, column 1: no host is in it"),
+        (b"# none\r\n\r\n", "no host is in it"),
+        (b"a slots=0\r\n", "line 1, column 9: a host with room for no rank"),
+        (b"a\r\na slots=2\r\n", "line 2, column 1: a is there twice"),
+        (b"\xff slots=1\n", "cannot be read: stream did not contain valid UTF-8"),
+        (b"a slots=5000\n", "5000 ranks on all hosts"),
+    ];
+    for (text, part) in texts {
+        std::fs::write(file, text).unwrap();
+        fails(&["--hostfile", file], part);
+    }
+    fails(&["--hostfile", "/dev/zero"], "host file /dev/zero cannot be read: it is longer than ");
+    fails(&["--hostfile", "/nowhere"], "host file /nowhere cannot be read: No such file");
+}
+
 /// The caller's own host needs no remote shell, and a host alone no key.
 #[test]
 fn the_own_host_is_reached_without_a_remote_shell() {

@@ -73,7 +73,13 @@ fn what_cannot_be_planned_is_said() {
     let fails = |said: &Said, code: i32, part: &str| {
         assert!(said.code == code && said.err.contains(part) && said.out.is_empty(), "{part}: {said:?}");
     };
-    fails(&plan(&["--", "true"]), 1, "Give --latency and --bandwidth, or --on");
+    fails(&plan(&["--on", "a:0", "--", "true"]), 2, "--on: column 3: a host with room for no rank");
+    fails(&plan(&["--on", "a,a", "--", "true"]), 2, "--on: column 3: a is there twice");
+    let lonely = Host::new();
+    let said = lonely.hectare(&[&["plan"], &LINKS[..], &["--", "true"]].concat());
+    fails(&said, 3, "no daemon runs for ");
+    assert_eq!(said.err.lines().count(), 1, "{said:?}");
+    fails(&plan(&["--", "true"]), 2, "Give --latency and --bandwidth, or --on");
     fails(&plan(&["--latency", "5ms", "--", "true"]), 2, "--bandwidth");
     fails(&with_links(&["--hosts", "0", "--", "true"]), 2, "--hosts");
     fails(&with_links(&["--", "true"]), 1, "runs no loop of the loop layer");

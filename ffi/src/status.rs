@@ -135,7 +135,7 @@ fn in_names_of_c(text: String) -> String {
 
 fn status_of(error: &Error) -> ha_status {
     match error {
-        Error::InvalidConfig { .. } => HA_INVALID_CONFIG,
+        Error::InvalidConfig { .. } | Error::Launch(_) => HA_INVALID_CONFIG,
         Error::NotASegment { .. } | Error::LayoutVersion { .. } => HA_NOT_A_JOB,
         Error::Daemon { .. } => HA_DAEMON,
         Error::Os { .. } | Error::Spawn { .. } | Error::ProcessLimit { .. } => HA_SYSTEM,

@@ -292,6 +292,19 @@ impl Explanation {
         chosen.map_or("", |one| &one.name)
     }
 
+    /// What a pass costs by it.
+    fn cost_of_chosen(&self) -> Option<f64> {
+        self.candidates.iter().find_map(|one| match &one.verdict {
+            Verdict::Chosen(cost) => Some(cost.here()),
+            _ => None,
+        })
+    }
+
+    /// Whether it was inspected, and runs by what was found, not by the schedule.
+    fn runs_as_found(&self) -> bool {
+        self.inspected.as_ref().is_some_and(|inspected| inspected.kind.is_some())
+    }
+
     /// Whether two plans of a loop differ in nothing but their ranges and what follows from their lengths.
     fn runs_like(&self, other: &Explanation) -> bool {
         fn arrays(of: &Explanation) -> impl Iterator<Item = (&str, Discriminant<ArrayPlacement>)> {
@@ -378,9 +391,14 @@ impl fmt::Display for Explanation {
         writeln!(f, "  Schedules for {}:", counted(self.workers as u64, "worker"))?;
         for candidate in &self.candidates {
             match &candidate.verdict {
+                Verdict::Chosen(c) if self.runs_as_found() => {
+                    writeln!(f, "    - {}: without what was found below: {}", candidate.name, cost(c))?
+                }
                 Verdict::Chosen(c) => writeln!(f, "    * {} (chosen): {}", candidate.name, cost(c))?,
                 Verdict::Costlier(c) => {
-                    writeln!(f, "    - {}: possible, but costs more: {}", candidate.name, cost(c))?
+                    let dearer = self.cost_of_chosen().is_none_or(|chosen| c.here() > chosen);
+                    let how = if dearer { "but costs more" } else { "and costs as much" };
+                    writeln!(f, "    - {}: possible, {how}: {}", candidate.name, cost(c))?
                 }
                 Verdict::DifferentBits(c) => writeln!(
                     f,
@@ -400,6 +418,9 @@ impl fmt::Display for Explanation {
             let shared = self.shared.iter().find(|(shared, _)| shared == name);
             match shared.filter(|_| *placement == ArrayPlacement::Relaxed) {
                 Some((_, how)) => writeln!(f, "    - {name}: {how}")?,
+                None if self.runs_as_found() && *placement == ArrayPlacement::Whole => {
+                    writeln!(f, "    - {name}: {}", placed(&ArrayPlacement::InPlace))?
+                }
                 None => writeln!(f, "    - {name}: {}", placed(placement))?,
             }
         }

@@ -1,7 +1,6 @@
 //! Areas over threads, processes and hosts.
 use hectare::wire::Launch;
 use hectare::{AreaSpec, Job, Worker};
-use std::error::Error;
 use std::time::Duration;
 
 fn exchange(worker: &mut Worker, size: usize) -> hectare::Result<()> {
@@ -22,7 +21,7 @@ fn exchange(worker: &mut Worker, size: usize) -> hectare::Result<()> {
     worker.barrier()
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> hectare::Result<()> {
     match Launch::from_environment()? {
         // One of several processes, here or on several hosts.
         Some(launch) => {

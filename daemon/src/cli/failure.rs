@@ -31,6 +31,12 @@ impl NotStarted {
 #[error("{0}")]
 pub(crate) struct WrongUsage(String);
 
+impl WrongUsage {
+    pub(super) fn new(what: impl Into<String>) -> WrongUsage {
+        WrongUsage(what.into())
+    }
+}
+
 /// Makes errors those of wrong usage.
 pub(crate) trait Usage<T> {
     /// The same with the exit code of wrong usage.

@@ -176,9 +176,16 @@ const STALE: u32 = 10;
 pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Result<()> {
     let job = open(connection, name)?;
     let (workers, stats) = (job.workers()?, job.stats()?);
+    let monitor = monitor(connection, name)?;
+    let snapshot = monitor.snapshot(usize::MAX)?;
+    let is_stopped = |rank| snapshot.workers.iter().any(|worker| worker.rank == rank && worker.stopped);
     let mut findings = Vec::new();
     for worker in &workers {
         match worker.state {
+            _ if is_stopped(worker.rank) => findings.push(format!(
+                "worker {} (process {}) is stopped, by a signal or a debugger: `kill -CONT {1}` lets it go on",
+                worker.rank, worker.pid
+            )),
             hectare_dsm::WorkerState::Dead if worker.pid == 0 => {
                 findings.push(format!("worker {}, on another host, is dead", worker.rank));
             }
@@ -198,8 +205,6 @@ pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Resul
     if stats.unlogged_lines > 0 {
         findings.push(format!("{} lines were written without being logged", stats.unlogged_lines));
     }
-    let monitor = monitor(connection, name)?;
-    let snapshot = monitor.snapshot(usize::MAX)?;
     let stands = |snapshot: &hectare_dsm::Snapshot| {
         let of = |worker: &hectare_dsm::WorkerSnapshot| Some((worker.host.clone()?, worker.clock));
         holding_up(snapshot).filter_map(of).collect::<BTreeSet<_>>()
@@ -215,7 +220,8 @@ pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Resul
             )
         }));
         if snapshot.waits && later.waits && later.round == snapshot.round {
-            findings.extend(later.workers.iter().filter(|worker| worker.waited_for).map(|worker| {
+            let late = |worker: &&hectare_dsm::WorkerSnapshot| worker.waited_for && !worker.stopped;
+            findings.extend(later.workers.iter().filter(late).map(|worker| {
                 format!(
                     "round {} waits for worker {} (process {}) for more than {LONG_WAIT:?}: it is stopped, or does \
                      not come to a synchronization point",

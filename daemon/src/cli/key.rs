@@ -1,7 +1,8 @@
 //! `hectare key`: the key that the hosts of a cluster share.
+use super::failure::WrongUsage;
 use super::output::print;
 use crate::config::Config;
-use crate::key_file;
+use crate::key_file::{self, KeyFileError};
 use anyhow::{Context, Result};
 use clap::Subcommand;
 use std::path::PathBuf;
@@ -39,7 +40,13 @@ pub(super) fn key(what: Key) -> Result<()> {
                     directory.join("cluster.key")
                 }
             };
-            let key = key_file::make(&path, &cluster)?;
+            let key = key_file::make(&path, &cluster).map_err(|error| match error {
+                KeyFileError::Name(_) => WrongUsage::new(format!(
+                    "--cluster {cluster:?}: the name of a cluster has 1 to 64 letters, digits, `-`, `_` or `.`"
+                ))
+                .into(),
+                error => anyhow::Error::from(error),
+            })?;
             said(&path, &key)
         }
         Key::Check { file } => {

@@ -1,6 +1,7 @@
 //! Arguments that are more than a number or a name.
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// An argument that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -11,8 +12,10 @@ pub(super) enum ArgumentError {
     EmptyRange(String),
     #[error("{0:?} is not TERM.COUNTER or COUNTER")]
     Version(String),
-    #[error("{0:?} is not a number of seconds")]
+    #[error("{0:?} is not a number of seconds from 0 to {MOST_SECONDS}")]
     Seconds(String),
+    #[error("within 0 seconds nobody can answer")]
+    NoTime,
     #[error("an interval must be 0.05 to 3600 seconds")]
     Interval,
 }
@@ -93,11 +96,19 @@ impl fmt::Display for VersionArgument {
     }
 }
 
+/// The longest time that can be asked for, some thirty years: it can be added to any time.
+pub(super) const MOST_SECONDS: u32 = 1_000_000_000;
+
 /// Seconds, as a number with or without a point.
-pub(super) fn seconds(text: &str) -> Result<std::time::Duration, ArgumentError> {
-    let parsed =
-        text.parse::<f64>().ok().and_then(|value| std::time::Duration::try_from_secs_f64(value).ok());
+pub(super) fn seconds(text: &str) -> Result<Duration, ArgumentError> {
+    let number = text.parse::<f64>().ok().filter(|value| *value <= f64::from(MOST_SECONDS));
+    let parsed = number.and_then(|value| Duration::try_from_secs_f64(value).ok());
     parsed.ok_or_else(|| ArgumentError::Seconds(text.into()))
+}
+
+/// The same, but not none.
+pub(super) fn some_seconds(text: &str) -> Result<Duration, ArgumentError> {
+    seconds(text).and_then(|time| if time.is_zero() { Err(ArgumentError::NoTime) } else { Ok(time) })
 }
 
 #[cfg(test)]
@@ -117,6 +128,8 @@ mod tests {
         assert!(any.is(7, 2) && any.is_reached(3, 5) && !any.is_reached(3, 1));
         assert!(version("1.").is_err() && version("x").is_err());
         assert_eq!(two.to_string(), "1.2");
-        assert!(seconds("-1").is_err() && seconds("0.5").is_ok());
+        assert!(seconds("-1").is_err() && seconds("0.5").is_ok() && seconds("0").is_ok());
+        assert!(seconds("1e18").is_err() && seconds("inf").is_err() && seconds("nan").is_err());
+        assert!(some_seconds("0").is_err() && some_seconds("0.1").is_ok());
     }
 }

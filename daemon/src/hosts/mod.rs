@@ -7,6 +7,6 @@ mod slurm;
 
 pub use allocation::{AllocationError, allocation};
 pub use list::{Host, ListError, parse_file, parse_list};
-pub use plan::{Place, Plan, PlanError};
+pub use plan::{MOST_RANKS, Place, Plan, PlanError};
 pub use seat::{Seat, SeatError, seat};
 pub use slurm::{SlurmError, counts, nodes};

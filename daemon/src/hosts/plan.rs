@@ -4,6 +4,9 @@ use hectare_wire::MAX_HOSTS;
 use std::net::IpAddr;
 use std::ops::Range;
 
+/// The most ranks of a run.
+pub const MOST_RANKS: u32 = 4096;
+
 /// The hosts of a run, in the order of their ranks, which are contiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -39,6 +42,12 @@ pub enum PlanError {
         /// Each host and its room.
         hosts: String,
     },
+    /// There are more ranks than a run may have.
+    #[error("{ranks} ranks on all hosts; there may be {MOST_RANKS}: give a number by -n, or fewer slots")]
+    TooManyInAll {
+        /// The ranks.
+        ranks: u32,
+    },
     /// There are more hosts than a job may have.
     #[error("{hosts} hosts; a job may be on {most}")]
     TooManyHosts {
@@ -72,6 +81,9 @@ impl Plan {
         }
         if u64::from(ranks) > slots {
             return Err(too_many(ranks));
+        }
+        if ranks > MOST_RANKS {
+            return Err(PlanError::TooManyInAll { ranks });
         }
         let mut next = 0;
         let mut places = Vec::new();
@@ -115,6 +127,8 @@ mod tests {
         let error = plan("a:2,b:1", Some(4)).unwrap_err().to_string();
         assert_eq!(error, "4 ranks on hosts that have 3 slots: a:2,b:1");
         assert_eq!(plan("a:2", Some(0)), Err(PlanError::NoRanks));
+        assert_eq!(plan("a:4000,b:97", None), Err(PlanError::TooManyInAll { ranks: 4097 }));
+        assert!(plan("a:4000,b:4000", Some(4096)).is_ok());
         assert_eq!(Plan::new(&[], None), Err(PlanError::NoRanks));
         let many: Vec<String> = (0..257).map(|n| format!("h{n}")).collect();
         assert!(matches!(plan(&many.join(","), None), Err(PlanError::TooManyHosts { hosts: 257, .. })));

@@ -1,6 +1,7 @@
 //! A worker that is killed on one host, under `--keep-going`: the workers of the others say which it was, and none of them waits for
 //! its time-out.
 use super::{Cluster, Context, Result, script};
+use crate::common::Host;
 use hectare_orion::parallel_for;
 use hectare_orion::relax::{Apply, Consistency, Sum};
 use hectare_orion::schedule::Rotation;
@@ -120,6 +121,29 @@ fn the_death_of_a_worker_is_known_on_the_other_host() {
                     error.contains(gone) && took < LONGEST,
                     "{place}, {per_host} on each host, {head}: {said:?}"
                 );
+            }
+        }
+    }
+    cluster.assert_nothing_is_left();
+}
+
+/// The worker whose loop panics is named as the first to fail, not those who hear of it, though its process ends long after theirs, and
+/// with the same code.
+#[test]
+fn who_panicked_is_named_before_who_failed_because_of_it() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let host = Host::new();
+    let _daemon = host.daemon("");
+    for (role, code) in [("returns", 1), ("unwraps", 101)] {
+        let ends_late = "code=$?; [ $HECTARE_RANK = 1 ] && sleep 0.5; exit $code";
+        let script = format!("({}); {ends_late}", script(&cluster, role));
+        for more in [&[][..], &["--keep-going"]] {
+            let on_hosts = cluster.run(&[&["--hosts", &cluster.list(1)], more].concat(), &script);
+            let here = host.hectare(&[&["run", "-n", "2"], more, &["--", "sh", "-c", &script]].concat());
+            for said in [on_hosts, here] {
+                let named = said.err.lines().find(|line| line.starts_with("hectare: ")).unwrap_or_default();
+                let is_named = named.starts_with("hectare: rank 1 ") && named.contains(" failed first");
+                assert!(said.code == code && is_named, "{role}: {said:?}");
             }
         }
     }

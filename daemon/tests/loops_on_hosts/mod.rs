@@ -174,6 +174,20 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
             };
             println!("told: {}", made.unwrap_err());
         }
+        // A loop that panics on the last worker, in a program that returns the error, or panics of it.
+        "returns" | "unwraps" => {
+            let mut a = w.zeros::<u64, 1>([90])?.named("a");
+            let last = 90 - 1;
+            let failed = parallel_for!(w, unordered, write a;
+            for i in 0..90 {
+                assert!(i != last, "an accident");
+                a[i] = i as u64;
+            });
+            match role {
+                "returns" => failed?,
+                _ => failed.unwrap(),
+            }
+        }
         place if place.starts_with("dies after ") => {
             return deaths::die_anywhere(w, &place["dies after ".len()..], file);
         }
@@ -189,6 +203,9 @@ fn role() {
         let file = PathBuf::from(std::env::var_os(FILE).unwrap());
         if let Err(error) = hectare_orion::run(1, |w| act(w, &role, &file)) {
             println!("ended: {error}");
+            if role == "returns" {
+                std::process::exit(1);
+            }
         }
     }
 }

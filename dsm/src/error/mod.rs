@@ -49,6 +49,9 @@ pub enum Error {
         /// The error of the daemon or of the way to it.
         source: hectare_wire::Error,
     },
+    /// The variables of a launcher cannot be used.
+    #[error(transparent)]
+    Launch(#[from] hectare_wire::LaunchError),
     /// A system call failed.
     #[error("{call} failed: {source}")]
     Os {

@@ -1,6 +1,6 @@
 //! The notice that a worker leaves when its program ends: those who wait for it in a collective call say why it does not come.
 use super::{Context, collective};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::site::Site;
 use serde::{Deserialize, Serialize};
 
@@ -39,9 +39,12 @@ fn past(last: Option<Site>) -> String {
 }
 
 impl Context<'_> {
-    /// PassTrace how the program has ended.
+    /// Notes how the program has ended.
     pub(super) fn ended<R>(&mut self, result: &Result<R>) {
         self.failed = result.as_ref().err().map(ToString::to_string);
+        if result.as_ref().is_err_and(Error::is_consequence) {
+            self.fabric.worker.note_consequence(true);
+        }
     }
 }
 
@@ -52,6 +55,8 @@ impl Drop for Context<'_> {
         let exit_notice = match self.failed.take() {
             Some(message) => ExitNotice::Failed { message },
             None if std::thread::panicking() => {
+                // As of `unwrap`, on what a collective call returned.
+                self.fabric.worker.note_consequence(self.mailbox.has_followed());
                 ExitNotice::Failed { message: format!("its program panicked, {past}") }
             }
             None => ExitNotice::Returned { place: format!("the end of its program, {past}") },

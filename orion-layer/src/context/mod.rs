@@ -214,6 +214,15 @@ impl<'w> Context<'w> {
 
     /// Tells the others of an error of this worker's; returns the error that says most about the cause.
     pub(crate) fn fail(&mut self, site: Site, error: Error) -> Error {
+        let error = match error {
+            // It has died since it was last met, and was to be given something.
+            Error::Core(hectare_dsm::Error::NoSuchWorker { rank }) => Error::WorkerLost {
+                site: site.to_string(),
+                rank,
+                host: self.fabric.other_host(rank as usize),
+            },
+            other => other,
+        };
         let text = error.to_string();
         let follows = error.is_consequence();
         let outcome = if follows { Outcome::Consequence(&text) } else { Outcome::Failure(&text) };

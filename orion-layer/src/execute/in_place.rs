@@ -22,12 +22,18 @@ fn in_place<'a, A: Arrays>(plan: &LoopPlan, arrays: &'a mut A) -> Vec<&'a mut dy
 }
 
 impl Context<'_> {
-    /// Opens the arrays that lie in place to the tiles of all workers. Collective; does nothing if there are none.
-    pub(super) fn open_in_place<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
+    /// Opens the arrays that lie in place to the tiles of all workers, unless this worker has failed before. Collective; if there are
+    /// none, does nothing, and nobody is told of the failure, which is returned.
+    pub(super) fn open_in_place<A: Arrays>(
+        &mut self,
+        plan: &LoopPlan,
+        arrays: &mut A,
+        before: Result<()>,
+    ) -> Result<Result<()>> {
         if plan.tasks.is_none() {
-            return Ok(());
+            return Ok(before);
         }
-        self.open_to_tasks(plan, in_place(plan, arrays))
+        self.open_to_tasks(plan, in_place(plan, arrays), before).map(Ok)
     }
 
     /// Opens arrays in one piece to what all workers run on them. Collective.
@@ -35,9 +41,11 @@ impl Context<'_> {
         &mut self,
         plan: &LoopPlan,
         mut arrays: Vec<&mut dyn LoopArray>,
+        before: Result<()>,
     ) -> Result<()> {
         let clock_table = self.clock_table()?;
-        let opened = arrays.iter_mut().try_for_each(|array| array.open_to_tasks(self.fabric.worker));
+        let mut open = || arrays.iter_mut().try_for_each(|array| array.open_to_tasks(self.fabric.worker));
+        let opened = before.and_then(|()| open());
         let opened = opened.and_then(|()| clock_table.reset(self.fabric.worker));
         self.agree_on(plan.site, opened)
     }

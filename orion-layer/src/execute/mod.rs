@@ -19,6 +19,8 @@ mod meter;
 mod pass;
 mod pass_dynamic;
 #[cfg(test)]
+mod pass_tests;
+#[cfg(test)]
 mod placement_tests;
 mod places;
 mod plan;

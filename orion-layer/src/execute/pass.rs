@@ -1,6 +1,6 @@
 //! One pass of a loop on one worker.
 use super::body::guarded;
-use super::called::{Body, Called, KeySlice, Slice};
+use super::called::{Body, Called, KeySlice};
 use super::clocks::Clocks;
 use super::plan::LoopPlan;
 use super::prefetch_plan::take_tallies;
@@ -14,6 +14,11 @@ use crate::relax::{Consistency, LoopReport, PassParams, Treatment};
 use crate::site::Site;
 use hectare_dsm::Rank;
 use std::time::{Duration, Instant};
+
+/// Whether workers end clocks in a pass. Collected arrays are merged after it.
+fn has_clocks<A: Arrays>(plan: &LoopPlan, arrays: &mut A) -> bool {
+    relaxed(plan, arrays).iter().any(|array| array.treatment() != Treatment::Collected)
+}
 
 impl Context<'_> {
     pub(super) fn pass<S, A, C, K, F>(
@@ -47,22 +52,39 @@ impl Context<'_> {
             }
         }
         let mut spent = LoopReport::default();
-        let ahead = self.begin(head, plan, arrays)?;
+        let (ahead, handed) = match self.begin(head, plan, arrays)? {
+            Ok(ahead) => (ahead, Ok(())),
+            Err(error) => (vec![false; arrays.each().len()], Err(error)),
+        };
         let since = Instant::now();
-        let clocks = self.begin_clocks::<S, A, K>(head, &placed, plan, arrays, slice, &mut spent)?;
-        self.open_in_place(plan, arrays)?;
+        let (clocks, handed) = match has_clocks(plan, arrays) {
+            true => {
+                let planned = match serves(plan, arrays) {
+                    true => {
+                        let every = head.relax.every;
+                        self.plan_prefetch::<S, A, K>(&placed, plan, every, arrays, slice, &mut spent)
+                    }
+                    false => Ok(()),
+                };
+                (Some(self.open(head, plan, arrays, handed.and(planned))?), Ok(()))
+            }
+            false => (None, handed),
+        };
+        let handed = self.open_in_place(plan, arrays, handed)?;
         let mut tree = Tree::new(accumulators, plan.cells);
         let me = self.rank();
         let mut progress = Progress { begun: 0, ahead, clocks, spent };
         let meter = self.meter(plan);
-        let worked = guarded(&plan.nest, me, || {
-            let cells = Cells::<S, F>::new(&placed, plan, called.body).metered(meter.as_ref());
-            match &plan.tasks {
-                None => self.work::<S, A, C, F>(&cells, arrays, &mut tree, &mut progress),
-                Some(tasks) => {
-                    self.work_in_place::<S, A, C, F>(&cells, tasks, arrays, &mut tree, &mut progress)
+        let worked = handed.and_then(|()| {
+            guarded(&plan.nest, me, || {
+                let cells = Cells::<S, F>::new(&placed, plan, called.body).metered(meter.as_ref());
+                match &plan.tasks {
+                    None => self.work::<S, A, C, F>(&cells, arrays, &mut tree, &mut progress),
+                    Some(tasks) => {
+                        self.work_in_place::<S, A, C, F>(&cells, tasks, arrays, &mut tree, &mut progress)
+                    }
                 }
-            }
+            })
         });
         let Progress { begun, clocks, mut spent, .. } = progress;
         let waited = Instant::now();
@@ -95,33 +117,6 @@ impl Context<'_> {
         Ok(values)
     }
 
-    /// The clocks of a pass that has relaxed arrays, and what it will use of served ones.
-    fn begin_clocks<S, A, K>(
-        &mut self,
-        head: &LoopHead<'_>,
-        placed: &S::Placed,
-        plan: &LoopPlan,
-        arrays: &mut A,
-        slice: Slice<'_, K>,
-        spent: &mut LoopReport,
-    ) -> Result<Option<Clocks>>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        K: KeySlice<S, A>,
-    {
-        // Collected arrays are merged after the pass.
-        let clocked = |array: &&mut dyn LoopArray| array.treatment() != Treatment::Collected;
-        if !relaxed(plan, arrays).iter().any(clocked) {
-            return Ok(None);
-        }
-        let planned = match serves(plan, arrays) {
-            true => self.plan_prefetch::<S, A, K>(placed, plan, head.relax.every, arrays, slice, spent),
-            false => Ok(()),
-        };
-        self.open(head, plan, arrays, planned).map(Some)
-    }
-
     /// Adds up what the cells of all workers gave, `cells` of them; how long the slowest worker took. `took` says how long this one did, and how
     /// much of it went into iterations. Collective.
     pub(super) fn combine<C: Accumulators>(
@@ -149,13 +144,14 @@ impl Context<'_> {
         Ok((all.root(), Duration::from_nanos(longest)))
     }
 
-    /// Brings every written array to the worker that needs it first; by array, whether parts of it go ahead in this pass.
+    /// Brings every written array to the worker that needs it first; by array, whether parts of it go ahead in this pass. The inner error
+    /// is of this worker alone, who has to tell the others.
     pub(super) fn begin<A: Arrays>(
         &mut self,
         head: &LoopHead<'_>,
         plan: &LoopPlan,
         arrays: &mut A,
-    ) -> Result<Vec<bool>> {
+    ) -> Result<Result<Vec<bool>>> {
         for (number, array) in arrays.each().iter_mut().enumerate() {
             if let Some(layout) = plan.layout(number).or_else(|| {
                 let by_rule = array.treatment().contributes();
@@ -167,7 +163,7 @@ impl Context<'_> {
         let mut each = arrays.each();
         let mut ahead = vec![false; each.len()];
         if !each.iter().any(|array| array.is_written()) {
-            return Ok(ahead);
+            return Ok(Ok(ahead));
         }
         if self.fabric.spans_hosts() {
             // By which those who wait for parts learn of failures.
@@ -181,14 +177,18 @@ impl Context<'_> {
             (Ok(()), true) => {}
             (recalled, _) => self.agree_on(head.site, recalled)?,
         }
-        each.iter_mut().try_for_each(|array| array.finish_recall(self.fabric.worker))?;
-        for (number, array) in each.iter_mut().enumerate().filter(|(_, array)| array.is_written()) {
-            match plan.free {
-                None => ahead[number] = self.hand_out(plan, number, *array)?,
-                Some(_) => self.lay_out(*array)?,
-            }
-        }
-        Ok(ahead)
+        let recalled = each.iter_mut().try_for_each(|array| array.finish_recall(self.fabric.worker));
+        let mut written = each.iter_mut().enumerate().filter(|(_, array)| array.is_written());
+        let handed = recalled.and_then(|()| {
+            written.try_for_each(|(number, array)| {
+                match plan.free {
+                    None => ahead[number] = self.hand_out(plan, number, *array)?,
+                    Some(_) => self.lay_out(*array)?,
+                }
+                Ok(())
+            })
+        });
+        Ok(handed.map(|()| ahead))
     }
 
     /// Opens what is relaxed to all, and sets the clocks.

@@ -2,12 +2,13 @@
 mod figures;
 mod report;
 
+use super::failure::{Usage, WrongUsage};
 use super::output::json;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use figures::{bandwidth, latency};
 use hectare_dependence::hosts::{Link, PassesRecord, PlanRequest, RECORD_VERSION};
-use hectare_wire::RunDir;
+use hectare_wire::{Connection, RunDir};
 use report::Report;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -53,14 +54,18 @@ pub(super) struct Plan {
 /// Runs the program, and prints what its passes would take.
 ///
 /// # Errors
-/// No figures of links, a program that fails, or that leaves no record.
+/// No figures of links, a list of hosts that cannot be read, no daemon, a program that fails, or that leaves no record.
 pub(super) fn plan(dir: &RunDir, what: &Plan) -> Result<()> {
     let link =
         what.latency.zip(what.bandwidth).map(|(latency, bandwidth)| Link::of_network(latency, bandwidth));
     if link.is_none() && what.on.is_none() {
-        bail!(
-            "what do the links between the hosts do? Give --latency and --bandwidth, or --on with hosts to measure them on"
-        );
+        let what = "what do the links between the hosts do? Give --latency and --bandwidth, or --on with hosts to measure them on";
+        return Err(WrongUsage::new(what).into());
+    }
+    let on_each = what.workers()?;
+    if what.on.is_none() {
+        // That there is no daemon is not the program's failure.
+        drop(Connection::open(dir)?);
     }
     let scratch = match what.record {
         Some(_) => None,
@@ -87,7 +92,7 @@ pub(super) fn plan(dir: &RunDir, what: &Plan) -> Result<()> {
     let request = PlanRequest {
         record: record.to_str().context("the path of the record is not UTF-8")?.into(),
         hosts,
-        workers_per_host: what.workers()? as usize,
+        workers_per_host: on_each as usize,
         link,
     };
     what.run(dir, &request)?;
@@ -96,19 +101,19 @@ pub(super) fn plan(dir: &RunDir, what: &Plan) -> Result<()> {
 }
 
 impl Plan {
+    /// How many workers each host has; the list of hosts, if there is one, is read in any case.
     fn workers(&self) -> Result<u32> {
-        if let Some(workers) = self.workers_per_host {
-            return Ok(workers);
-        }
-        match &self.on {
-            None => Ok(std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32)),
+        let found = match &self.on {
+            None => std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32),
             Some(list) => {
                 let hosts = crate::hosts::parse_list(list)
-                    .map_err(|error| anyhow::anyhow!("--on: column {}: {}", error.column, error.what))?;
-                let plan = crate::hosts::Plan::new(&hosts, None)?;
-                Ok(plan.places.first().map_or(1, |place| place.ranks.len() as u32))
+                    .map_err(|error| anyhow::anyhow!("--on: column {}: {}", error.column, error.what))
+                    .usage()?;
+                let plan = crate::hosts::Plan::new(&hosts, None).usage()?;
+                plan.places.first().map_or(1, |place| place.ranks.len() as u32)
             }
-        }
+        };
+        Ok(self.workers_per_host.unwrap_or(found))
     }
 
     /// Runs the program by `hectare run`; what it prints goes to standard error.

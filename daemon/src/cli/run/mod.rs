@@ -6,6 +6,8 @@ mod signals;
 mod supervise;
 mod terminal;
 
+use super::parse::MOST_SECONDS;
+use crate::hosts::MOST_RANKS;
 use crate::logging::Sink;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -33,7 +35,7 @@ pub struct Run {
     #[arg(
         short = 'n',
         long = "processes",
-        value_parser = clap::value_parser!(u32).range(1..=4096),
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_RANKS)),
         required_unless_present_any = ["hosts", "hostfile", "slurm", "launched"]
     )]
     processes: Option<u32>,
@@ -48,7 +50,7 @@ pub struct Run {
     keep_going: bool,
     /// Seconds from telling processes to end (by SIGTERM after a failure, or by the signal that this command received) to
     /// killing them.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=u64::from(MOST_SECONDS)))]
     grace_s: u64,
     /// The program and its arguments.
     #[arg(trailing_var_arg = true, required = true, num_args = 1.., value_names = ["PROGRAM", "ARGUMENT"])]

@@ -21,7 +21,9 @@ const TRIES: u32 = 3;
 
 /// How long it is waited for other news, when a rank has failed by itself: another one may have been killed, or have panicked,
 /// which is rather the cause than a consequence.
-pub(super) const CAUSE_WITHIN: Duration = Duration::from_millis(200);
+const CAUSE_WITHIN: Duration = Duration::from_millis(200);
+/// The same when a rank has said itself that another one failed before: that one may take its time to end.
+const CULPRIT_WITHIN: Duration = Duration::from_secs(1);
 
 /// The exit code of a Rust program whose main thread panicked.
 const PANICKED: i32 = 101;
@@ -33,16 +35,36 @@ pub(super) enum Cause {
     Signal,
     Panic,
     Error,
+    /// The worker said so, whatever the process ended with.
+    Consequence,
 }
 
 impl Cause {
-    pub(super) fn of(status: ExitStatus) -> Cause {
+    /// Of a process, whose worker has said, or not, that it fails because another one has.
+    pub(super) fn of(status: ExitStatus, follows: bool) -> Cause {
         match (status.signal(), status.code()) {
+            _ if follows => Cause::Consequence,
             (Some(_), _) => Cause::Signal,
             (None, Some(PANICKED)) => Cause::Panic,
             _ => Cause::Error,
         }
     }
+
+    /// How long it is waited for another one that comes before it in this order.
+    pub(super) fn worse_within(self) -> Duration {
+        match self {
+            Cause::Signal => Duration::ZERO,
+            Cause::Panic | Cause::Error => CAUSE_WITHIN,
+            Cause::Consequence => CULPRIT_WITHIN,
+        }
+    }
+}
+
+/// A process that has failed.
+struct Failure {
+    rank: u32,
+    status: ExitStatus,
+    cause: Cause,
 }
 
 /// The processes and how they are to end.
@@ -197,18 +219,17 @@ impl Supervisor<'_> {
     fn note_ends(&mut self) -> Result<()> {
         let mut failures = self.failures()?;
         let is_first = self.first_failure.is_none() && !failures.is_empty();
-        let least =
-            |failures: &[(u32, ExitStatus)]| failures.iter().map(|(_, status)| Cause::of(*status)).min();
+        let least = |failures: &[Failure]| failures.iter().map(|failure| failure.cause).min();
         if is_first && least(&failures) > Some(Cause::Signal) {
             // They may have failed because they saw the death of one that is about to end.
             self.await_ending();
             failures.extend(self.failures()?);
         }
-        if is_first && least(&failures) == Some(Cause::Error) && self.kill_at.is_none() {
-            failures.extend(self.await_cause()?);
+        if is_first && least(&failures) >= Some(Cause::Error) && self.kill_at.is_none() {
+            self.await_cause(&mut failures)?;
         }
-        failures.sort_by_key(|(_, status)| Cause::of(*status));
-        for (rank, status) in failures {
+        failures.sort_by_key(|failure| failure.cause);
+        for Failure { rank, status, .. } in failures {
             self.note_failure(rank, status);
         }
         Ok(())
@@ -225,18 +246,19 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Those that fail within a while after the first, until one of them is rather the cause.
-    fn await_cause(&mut self) -> Result<Vec<(u32, ExitStatus)>> {
-        let until = Instant::now() + CAUSE_WITHIN;
-        let mut failed = Vec::new();
-        while failed.iter().all(|(_, status)| Cause::of(*status) == Cause::Error) {
-            let left = until.saturating_duration_since(Instant::now());
+    /// Waits for those that fail within a while after the first, until one of them is rather the cause.
+    fn await_cause(&mut self, failed: &mut Vec<Failure>) -> Result<()> {
+        let since = Instant::now();
+        while let Some(least) = failed.iter().map(|failure| failure.cause).min()
+            && least >= Cause::Error
+        {
+            let left = (since + least.worse_within()).saturating_duration_since(Instant::now());
             let mut ends: Vec<_> =
                 self.processes.iter().filter(|process| process.runs()).map(Process::end_fd).collect();
             if ends.is_empty() || left.is_zero() {
                 break;
             }
-            let timeout = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
+            let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
             // A signal that cuts the wait short costs a name in a message.
             if !poll(&mut ends, Some(&timeout)).is_ok_and(|ended| ended > 0) {
                 break;
@@ -244,11 +266,11 @@ impl Supervisor<'_> {
             drop(ends);
             failed.extend(self.failures()?);
         }
-        Ok(failed)
+        Ok(())
     }
 
     /// Who failed since the last call; the terminal of one that has ended is free.
-    fn failures(&mut self) -> Result<Vec<(u32, ExitStatus)>> {
+    fn failures(&mut self) -> Result<Vec<Failure>> {
         let mut failures = Vec::new();
         let mut terminal_is_free = false;
         for process in &mut self.processes {
@@ -258,7 +280,9 @@ impl Supervisor<'_> {
                 terminal_is_free = true;
             }
             if !status.success() {
-                failures.push((process.rank, status));
+                let (rank, cause) =
+                    (process.rank, Cause::of(status, self.shared.is_consequence(process.rank)));
+                failures.push(Failure { rank, status, cause });
             }
         }
         if terminal_is_free {

@@ -64,7 +64,7 @@ pub struct WorkerSample {
     pub pid: u32,
     /// Its thread.
     pub tid: u32,
-    /// `live`, `straggler`, `changing`, `dead`, or `remote`: on another host.
+    /// `live`, `straggler`, `changing`, `stopped`, `dead`, or `remote`: on another host.
     pub state: &'static str,
     /// The name of its host, if that is another one. Of its workers, this host knows the lowest clock, and that they are there.
     pub host: Option<String>,
@@ -123,14 +123,14 @@ struct Watched {
 }
 
 /// The workers of other hosts that workers of this one wait for, as far as their clocks tell: they have the lowest. A worker that is
-/// ahead and works waits for nobody: its consistency lets it. While a round waits for a worker of this host, nothing is known of the
-/// clocks that the others have meanwhile.
+/// ahead and works waits for nobody: its consistency lets it. While a round waits for a worker of this host, or one is stopped, perhaps
+/// in the middle of a round, nothing is known of the clocks that the others have meanwhile.
 pub(crate) fn holding_up(snapshot: &Snapshot) -> impl Iterator<Item = &WorkerSnapshot> {
     let clocks = || snapshot.workers.iter().filter(|worker| worker.state != WorkerState::Dead);
     let lowest = clocks().map(|worker| worker.clock).min().unwrap_or(0);
     let here = |worker: &&WorkerSnapshot| worker.host.is_none() && worker.waits && worker.clock != u64::MAX;
     let ahead = clocks().filter(here).any(|worker| worker.clock > lowest)
-        && !snapshot.workers.iter().any(|worker| worker.waited_for);
+        && !snapshot.workers.iter().any(|worker| worker.waited_for || worker.stopped);
     clocks().filter(move |worker| ahead && worker.host.is_some() && worker.clock == lowest)
 }
 
@@ -262,7 +262,7 @@ fn job_sample(line: &JobLine, snapshot: &Snapshot, now: Instant, watched: &Watch
             rank: worker.rank,
             pid: worker.pid,
             tid: worker.tid,
-            state: state_name(worker.state),
+            state: if worker.stopped { "stopped" } else { state_name(worker.state) },
             host: worker.host.as_deref().map(|host| host.split(" (").next().unwrap_or(host).to_owned()),
             clock: worker.clock,
             stands_s: standing(worker.rank),

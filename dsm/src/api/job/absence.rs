@@ -1,6 +1,8 @@
 //! Workers that will not come: what a launcher knows and those who wait for them do not.
 use super::Job;
 use crate::error::{Error, Rank, Result};
+use crate::segment::layout::WorkerRecord;
+use std::sync::atomic::Ordering;
 
 impl Job {
     /// For launchers: the process that was to be worker `rank`, or was it, has failed, and nobody comes in its place. Those who
@@ -59,7 +61,18 @@ impl Job {
     pub fn expect(&self, rank: Rank) -> Result<()> {
         self.check_rank_here(rank)?;
         self.shared.set_absent(rank, 0);
+        self.shared.segment.workers()[rank as usize].follows.store(0, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// For launchers: whether worker `rank` of this host has said that it fails because another one has
+    /// ([`Worker::note_consequence`](crate::Worker::note_consequence)), and nobody has taken its rank since: the other is the one to
+    /// name. False for ranks that are not of this host.
+    pub fn is_consequence(&self, rank: Rank) -> bool {
+        // Relaxed: nothing else was written that who reads it needs. A process that has ended has written it.
+        let says = |record: &WorkerRecord| record.follows.load(Ordering::Relaxed) != 0;
+        self.check_rank_here(rank).is_ok()
+            && self.shared.segment.workers().get(rank as usize).is_some_and(says)
     }
 
     fn check_rank_here(&self, rank: Rank) -> Result<()> {

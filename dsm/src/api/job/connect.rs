@@ -40,8 +40,7 @@ impl Job {
     ///     worker.barrier()
     /// }
     ///
-    /// // The launcher's variables and the job have errors of their own.
-    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// fn main() -> hectare_dsm::Result<()> {
     ///     match Launch::from_environment()? {
     ///         Some(launch) => train(&mut Job::connect(&launch.job)?.worker()?, launch.size as usize)?,
     ///         None => drop(Job::embedded()?.try_run(4, |worker| train(worker, 4))?),

@@ -369,6 +369,25 @@ impl Worker {
         self.local.unlogged.take()
     }
 
+    /// Says that this worker's program fails because another worker has: a launcher names the other one
+    /// ([`Job::is_consequence`](crate::Job::is_consequence)). Holds until somebody takes the rank. `false` takes it back.
+    ///
+    /// ```
+    /// use hectare_dsm::Job;
+    /// let job = Job::embedded()?;
+    /// let worker = job.worker()?;
+    /// worker.note_consequence(true);
+    /// drop(worker);
+    /// assert!(job.is_consequence(0));
+    /// let next = job.worker()?;
+    /// assert!(next.rank() == 0 && !job.is_consequence(0));
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    pub fn note_consequence(&self, follows: bool) {
+        // Relaxed: read when the process has ended, and alone (`Job::is_consequence`).
+        self.shared.segment.workers()[self.rank as usize].follows.store(follows.into(), Ordering::Relaxed);
+    }
+
     /// Refuses a rank that is not a live worker's.
     #[inline]
     pub(crate) fn check_peer(&self, rank: Rank) -> Result<()> {

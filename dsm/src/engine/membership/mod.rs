@@ -121,6 +121,7 @@ fn try_slot(shared: &Shared, rank: Rank) -> bool {
         record.stack.store(process::stack(pid), Ordering::Relaxed);
         record.namespace.store(process::namespace(), Ordering::Relaxed);
         record.ended_ns.store(0, Ordering::Relaxed);
+        record.follows.store(0, Ordering::Relaxed);
     });
     if !is_taken {
         return false;

@@ -44,7 +44,7 @@ use crate::segment::tally::{Counters, Tally};
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 25;
+pub(crate) const LAYOUT_VERSION: u32 = 26;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.
@@ -324,6 +324,8 @@ pub(crate) struct WorkerRecord {
     /// Not 0: the launcher says that the process for this rank has failed and that nobody comes in its place. The
     /// lowest is of the one that failed first. Of a worker of another host, its host says so.
     pub(crate) absent: AtomicU32,
+    /// Not 0: the worker that has the rank, or had it last, says that it fails because another one has.
+    pub(crate) follows: AtomicU32,
     /// When the thread of the worker was first seen to have ended without leaving, in nanoseconds (monotonic); 0 before.
     pub(crate) ended_ns: AtomicU64,
 }

@@ -66,6 +66,8 @@ pub(super) struct Mailbox {
     fingerprint: u64,
     /// Whether another worker has been found to say something else: all calls fail until [`Mailbox::take_divergence`].
     has_diverged: Cell<bool>,
+    /// Whether the last exchange failed because of another worker.
+    has_followed: bool,
 }
 
 /// The outcome of a worker's step, which it sends in a collective call.
@@ -100,6 +102,11 @@ impl Mailbox {
         self.last
     }
 
+    /// Whether the last collective call failed because of another worker: if the program ends now, that is why.
+    pub(super) fn has_followed(&self) -> bool {
+        self.has_followed
+    }
+
     /// Calls until now are not the program's.
     pub(super) fn forget_last(&mut self) {
         self.last = None;
@@ -117,6 +124,22 @@ impl Mailbox {
     ///
     /// An error of one worker is an error of all: [`Error::PeerFailed`] for the others.
     pub(super) fn exchange(
+        &mut self,
+        fabric: &mut dyn Fabric,
+        site: Site,
+        outcome: Outcome<'_>,
+        on_reply: impl FnMut(Rank, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let exchanged = self.exchange_frames(fabric, site, outcome, on_reply);
+        self.has_followed = match &exchanged {
+            Ok(()) => matches!(outcome, Outcome::Consequence(_)),
+            // Its own error is the cause of what the others get.
+            Err(error) => error.is_consequence() && !matches!(outcome, Outcome::Failure(_)),
+        };
+        exchanged
+    }
+
+    fn exchange_frames(
         &mut self,
         fabric: &mut dyn Fabric,
         site: Site,

@@ -101,8 +101,8 @@ impl Context<'_> {
         let mut each = written(arrays);
         let recalled = each.iter_mut().try_for_each(|array| array.recall(self.fabric.worker));
         self.agree_on(plan.site, recalled)?;
-        each.iter_mut().try_for_each(|array| array.finish_recall(self.fabric.worker))?;
-        self.open_to_tasks(plan, each)
+        let recalled = each.iter_mut().try_for_each(|array| array.finish_recall(self.fabric.worker));
+        self.open_to_tasks(plan, each, recalled)
     }
 
     /// Runs this worker's batches; what time that took.

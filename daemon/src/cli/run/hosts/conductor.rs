@@ -3,7 +3,7 @@
 use super::super::Run;
 use super::super::output::Output;
 use super::super::signals::Signals;
-use super::super::supervise::{CAUSE_WITHIN, Cause, code_of};
+use super::super::supervise::{Cause, code_of};
 use super::address::is_here;
 use super::message::{Here, Make, News, Order, Prepare};
 use super::remote::{Event, Remote};
@@ -53,10 +53,11 @@ struct Host {
     said: Vec<String>,
 }
 
-/// The first failure of a rank: its rank, its status, and when it becomes the one that is named.
+/// The first failure of a rank: its rank, its status, what it is a case of, and when it becomes the one that is named.
 struct First {
     rank: u32,
     status: ExitStatus,
+    cause: Cause,
     decided_at: Instant,
 }
 
@@ -116,6 +117,7 @@ fn prepare_make(what: &Run, plan: &Plan, job: String, id: [u8; 16]) -> Result<Ma
     };
     let directory = directory.to_str().context("the directory's name is no UTF-8")?.to_owned();
     let variable = |text: &String| match text.split_once('=') {
+        _ if text.is_empty() || text.starts_with('=') => bail!("-x {text:?}: a variable without a name"),
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
         None => match std::env::var(text) {
             Ok(value) => Ok((text.clone(), value)),
@@ -365,8 +367,8 @@ impl Conductor<'_> {
                 self.output.put(true, format!("{name}: {line}\n").as_bytes());
             }
             Event::News(_, News::Output { error, bytes }) => self.output.put(error, &bytes),
-            Event::News(number, News::Failed { rank, status }) => {
-                self.rank_failed(number, rank, ExitStatus::from_raw(status));
+            Event::News(number, News::Failed { rank, status, follows }) => {
+                self.rank_failed(number, rank, ExitStatus::from_raw(status), follows);
             }
             Event::News(number, News::Lost { host, cause }) => self.host_lost(number, &host, &cause),
             Event::News(number, News::Done) => self.hosts[number].state = State::Done,
@@ -409,8 +411,10 @@ impl Conductor<'_> {
         }
     }
 
-    fn rank_failed(&mut self, number: usize, rank: u32, status: ExitStatus) {
+    fn rank_failed(&mut self, number: usize, rank: u32, status: ExitStatus, follows: bool) {
         let told_to_end = self.kill_at.is_some();
+        let cause = Cause::of(status, follows);
+        let decided_at = Instant::now() + cause.worse_within();
         match &mut self.first {
             _ if self.code.is_some() || told_to_end => {
                 if !told_to_end && self.what.keep_going {
@@ -419,15 +423,10 @@ impl Conductor<'_> {
                 }
                 self.code.get_or_insert(code_of(status));
             }
-            None => {
-                let wait = if Cause::of(status) == Cause::Signal { Duration::ZERO } else { CAUSE_WITHIN };
-                self.first = Some(First { rank, status, decided_at: Instant::now() + wait });
-            }
-            Some(first) if Cause::of(status) < Cause::of(first.status) => {
-                (first.rank, first.status) = (rank, status);
-                if Cause::of(status) == Cause::Signal {
-                    first.decided_at = Instant::now();
-                }
+            None => self.first = Some(First { rank, status, cause, decided_at }),
+            Some(first) if cause < first.cause => {
+                let decided_at = decided_at.min(first.decided_at);
+                *first = First { rank, status, cause, decided_at };
             }
             Some(_) => {}
         }

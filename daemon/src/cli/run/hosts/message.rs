@@ -11,7 +11,7 @@ use std::io::{BufRead, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The version of these messages.
-pub(super) const VERSION: u32 = 5;
+pub(super) const VERSION: u32 = 6;
 const CALLER: &str = "hectare-run";
 const PART: &str = "hectare-part";
 /// Lines before that of the version are skipped, up to so many bytes.
@@ -89,8 +89,8 @@ pub(super) enum News {
     Made,
     /// Bytes for standard output, or for standard error.
     Output { error: bool, bytes: Vec<u8> },
-    /// A rank has failed; its status as `wait` gives it.
-    Failed { rank: u32, status: i32 },
+    /// A rank has failed; its status as `wait` gives it, and whether it says that it failed because another one had.
+    Failed { rank: u32, status: i32, follows: bool },
     /// The job has ended here, since a host is lost. Said before the failures of the ranks that follow from it.
     Lost { host: String, cause: String },
     /// No rank runs, and none will.

@@ -1,11 +1,13 @@
 //! The options of runs on several hosts, and the plan that they say.
 use crate::cli::failure::Usage;
-use crate::cli::parse::seconds;
+use crate::cli::parse::some_seconds;
 use crate::hosts::{Plan, allocation, parse_file, parse_list};
 use anyhow::{Context, Result};
 use clap::Args;
 use hectare_wire::{Cipher, TransportChoice};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// On which hosts, and how they are reached.
@@ -43,7 +45,7 @@ pub(in super::super) struct HostOptions {
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     pub(super) port: u16,
     /// How many seconds a host may take to answer, at the start or later.
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = some_seconds)]
     pub(super) timeout: Duration,
     /// How packets between the hosts are sealed: aes-128-gcm, or none, only for networks on which every machine is
     /// trusted: anyone there can read and forge packets; a checksum detects corruption. Must be the same on all hosts.
@@ -70,6 +72,19 @@ const SSH: &str = "ssh -o BatchMode=yes";
 /// Its tasks share the allocation's processors with those of the script.
 const SRUN: &str = "srun --nodes=1 --ntasks=1 --overlap --nodelist={host}";
 
+/// The longest host file: some 4 KiB for each host that a job may have.
+const LONGEST: u64 = 1 << 20;
+
+/// A host file, of bounded length, whatever it is.
+fn read_text(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST {
+        return Err(std::io::Error::other(format!("it is longer than {LONGEST} bytes")));
+    }
+    Ok(text)
+}
+
 impl HostOptions {
     /// Whether there is a list of hosts.
     pub(in super::super) fn are_given(&self) -> bool {
@@ -93,7 +108,7 @@ impl HostOptions {
                 anyhow::anyhow!("--hosts: column {}: {}", error.column, error.what)
             })?,
             (None, Some(path)) => {
-                let text = std::fs::read_to_string(path)
+                let text = read_text(path)
                     .with_context(|| format!("host file {} cannot be read", path.display()))?;
                 parse_file(&text).with_context(|| format!("host file {}", path.display()))?
             }

@@ -42,8 +42,8 @@ impl Caller {
     }
 
     /// Says who has failed. A caller that is gone ends this part by the end of its pipe.
-    fn failed(&self, rank: u32, status: ExitStatus) {
-        let _ = self.tell(&News::Failed { rank, status: status.into_raw() });
+    fn failed(&self, rank: u32, status: ExitStatus, follows: bool) {
+        let _ = self.tell(&News::Failed { rank, status: status.into_raw(), follows });
     }
 }
 
@@ -109,7 +109,7 @@ fn run(dir: &RunDir, caller: &Arc<Caller>, orders: &mut Orders) -> Result<()> {
         if let Err(hectare_dsm::Error::PeerFailed { host, cause }) = shared.check_hosts() {
             let _ = caller.tell(&News::Lost { host, cause });
         }
-        caller.failed(rank, status);
+        caller.failed(rank, status, shared.is_consequence(rank));
     };
     let mut supervisor = Supervisor {
         processes: Vec::new(),

@@ -217,11 +217,13 @@ fn worker(
         slot_state::LIVE => WorkerState::Live,
         _ => WorkerState::Changing,
     };
+    let is_here = matches!(state, WorkerState::Live | WorkerState::Straggler | WorkerState::Changing);
     Some(WorkerSnapshot {
         rank,
         pid,
         tid,
         state,
+        stopped: is_here && !foreign && process::is_stopped(pid, tid),
         waited_for: state != WorkerState::Changing && open.is_some_and(|word| is_missing(seat, word)),
         waits: get32(&seat.waits) != 0,
         last_round: arrived,

@@ -39,6 +39,8 @@ pub struct WorkerSnapshot {
     /// Its state. [`WorkerState::Dead`] also if nobody has noticed yet, but `/proc` has no such thread;
     /// of a process in another PID namespace than the one who looks, only when another worker has noticed.
     pub state: WorkerState,
+    /// Whether its process is stopped, as by SIGSTOP or a debugger; `false` of one in another PID namespace or on another host.
+    pub stopped: bool,
     /// Whether a round waits for it at this moment.
     pub waited_for: bool,
     /// Whether it waits at this moment for something that may come from another host: a clock, a version, an area, a worker. Of a
