@@ -76,6 +76,7 @@ pub mod tasks {
         patches::{Asked, Elements, Patches, Watch},
         rows::{RowBatch, RowRun, Rows},
         run::{RunningTask, TaskRun},
+        runs::Runs,
     };
     pub use crate::protocol::tasks::{
         Access, Region, RowError, RowList, RowPlan, Span, Task, TaskError, TaskGraph, Touched, merged,

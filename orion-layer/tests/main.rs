@@ -19,6 +19,7 @@ mod diverged_values;
 mod dynamic;
 mod ended;
 mod in_place;
+mod in_place_runs;
 mod inner_loops;
 mod inspect;
 mod inspect_lists;

@@ -1,13 +1,14 @@
 //! Dense arrays as loops read and write them.
 use super::DistArray;
 use super::noted::{NotedView, NotedViewFamily};
+use crate::array::partition::Partition;
 use crate::context::Context;
 use crate::contract::{ArrayArg, ArrayTrace, Family, KeyNotes, Layout, LoopArray};
 use crate::error::Result;
 use crate::site::Site;
 use crate::view::{View, ViewMut};
 use hectare_dependence::loop_nest::NamedArray;
-use hectare_dsm::tasks::InPlace;
+use hectare_dsm::tasks::{InPlace, Runs};
 use hectare_dsm::{Element, Rank, Worker};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -137,6 +138,21 @@ impl<T: Element, const N: usize> LoopArray for &mut DistArray<T, N> {
 
     fn in_place(&self) -> Option<InPlace> {
         self.only_area().map(|area| area.in_place())
+    }
+
+    fn runs(&mut self) -> Option<&mut Runs> {
+        match self.partitions() {
+            [only] => Some(only.runs()),
+            _ => None,
+        }
+    }
+
+    fn leave_open(&mut self) {
+        self.partitions().iter_mut().for_each(Partition::leave_open);
+    }
+
+    fn rests_open(&self) -> bool {
+        self.only_rests_open()
     }
 
     fn close(&mut self, worker: &mut Worker) -> Result<()> {

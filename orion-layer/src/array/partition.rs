@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::fabric::attach_to;
 use crate::fabric::shown::{self, Shown, read_shown};
 use crate::view::Window;
+use hectare_dsm::tasks::Runs;
 use hectare_dsm::{Area, Asked, Cells, Element, Error, Opened, Owned, Rank, Recalled, Worker};
 use std::cell::Cell;
 use std::time::Duration;
@@ -35,6 +36,10 @@ pub(crate) struct Partition<T: Element> {
     asked: Cell<Option<Asked>>,
     /// Whether workers of other hosts have to reach it.
     spans_hosts: bool,
+    /// The runs of tasks over it that this worker has begun.
+    runs: Runs,
+    /// Whether it stays open to tasks between two runs, and all read it.
+    rests_open: bool,
 }
 
 impl<T: Element> Partition<T> {
@@ -65,7 +70,15 @@ impl<T: Element> Partition<T> {
             let owner = layout.owners[part] as usize;
             let area = attach_to(worker, "an array", &name(part), owner, TIME_LIMIT)?;
             let hold = mine.next_if(|(number, _)| *number == part).map_or(Hold::Elsewhere, |(_, hold)| hold);
-            parts.push(Partition { area, hold, asked: Cell::new(None), spans_hosts });
+            let runs = area.runs();
+            parts.push(Partition {
+                area,
+                hold,
+                asked: Cell::new(None),
+                spans_hosts,
+                runs,
+                rests_open: false,
+            });
         }
         Ok(parts)
     }
@@ -75,6 +88,7 @@ impl<T: Element> Partition<T> {
     pub(crate) fn read<'w>(&'w self, worker: &'w Worker) -> Result<&'w [T]> {
         match &self.hold {
             Hold::Held(owned) | Hold::Shown(Shown::Published(owned)) => Ok(owned.read(worker)?),
+            _ if self.rests_open => Ok(self.area.read_between_runs(worker, &self.runs)?),
             _ if self.spans_hosts => {
                 self.ask(worker)?;
                 let asked = self.asked.get().expect("just asked");
@@ -116,9 +130,12 @@ impl<T: Element> Partition<T> {
         matches!(self.hold, Hold::Held(_))
     }
 
-    /// Takes it back from its readers, if this worker shows it.
+    /// Takes it back from its readers, if this worker shows it, or from the tasks that it is open to.
     pub(crate) fn recall(&mut self, worker: &mut Worker) -> Result<()> {
         self.asked.set(None);
+        if std::mem::take(&mut self.rests_open) {
+            return self.close(worker);
+        }
         if matches!(self.hold, Hold::Shown(_))
             && let Hold::Shown(shown) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
         {
@@ -176,6 +193,20 @@ impl<T: Element> Partition<T> {
             self.hold = Hold::Open(owned.open_to_tasks(worker).map_err(Error::from)?);
         }
         Ok(())
+    }
+
+    /// The runs of tasks over it that this worker has begun.
+    pub(crate) fn runs(&mut self) -> &mut Runs {
+        &mut self.runs
+    }
+
+    /// Leaves it open to tasks after a run that all have ended, on all workers: until it is recalled, all read it between two runs.
+    pub(crate) fn leave_open(&mut self) {
+        self.rests_open = true;
+    }
+
+    pub(crate) fn rests_open(&self) -> bool {
+        self.rests_open
     }
 
     /// The area that it lies in.
@@ -255,6 +286,7 @@ impl<T: Element> Partition<T> {
 
     /// Lets go of it without showing it: whoever waits for it learns that it will not come.
     pub(crate) fn abandon(&mut self) {
+        self.rests_open = false;
         self.hold = Hold::Elsewhere;
     }
 

@@ -4,6 +4,7 @@ mod collective;
 mod divergence;
 mod exit_notice;
 mod extensions;
+mod left_behind;
 mod mailbox;
 mod run;
 
@@ -45,6 +46,9 @@ pub struct Context<'w> {
     pub(crate) timeout: Duration,
     /// The error with which the program has ended.
     failed: Option<String>,
+    /// Whether workers have to meet before the next loop, wherever its arrays are: a collective call has failed since they last did
+    /// for one. The same on all workers.
+    pub(crate) has_to_meet: bool,
 }
 
 impl<'w> Context<'w> {
@@ -82,6 +86,7 @@ impl<'w> Context<'w> {
             checking,
             timeout: TIME_LIMIT,
             failed: None,
+            has_to_meet: false,
         };
         context.plan_request = context.asked_by_planner()?;
         context.mailbox.forget_last();
@@ -189,7 +194,10 @@ impl<'w> Context<'w> {
         outcome: Outcome<'_>,
         on_reply: impl FnMut(Rank, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        self.mailbox.exchange(&mut self.fabric, site, outcome, on_reply)
+        let fails = !matches!(outcome, Outcome::Value(_));
+        let exchanged = self.mailbox.exchange(&mut self.fabric, site, outcome, on_reply);
+        self.has_to_meet |= fails || exchanged.is_err();
+        exchanged
     }
 
     /// [`Context::exchange`] of serde values. Collective.

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::site::Site;
 use hectare_dependence::loop_nest::NamedArray;
-use hectare_dsm::tasks::InPlace;
+use hectare_dsm::tasks::{InPlace, Runs};
 use hectare_dsm::{Rank, Worker};
 use std::time::Duration;
 
@@ -123,6 +123,16 @@ pub trait LoopArray {
     /// The area of an array that lies in one piece; `None` for arrays that cannot lie in place.
     fn in_place(&self) -> Option<InPlace> {
         None
+    }
+    /// The runs of tasks over such an array that this worker has begun.
+    fn runs(&mut self) -> Option<&mut Runs> {
+        None
+    }
+    /// Leaves it open to tasks when all have ended a run, on all workers: until it is recalled.
+    fn leave_open(&mut self) {}
+    /// Whether it was left so.
+    fn rests_open(&self) -> bool {
+        false
     }
     /// Takes back what this worker opened; ended as a recall is.
     ///

@@ -6,10 +6,11 @@
 use super::plan::LoopPlan;
 use super::work::{Cells, Progress};
 use crate::accumulate::{Accumulators, Tree};
-use crate::context::Context;
+use crate::context::{Context, Outcome};
 use crate::contract::{Arrays, IterationSpace, LoopArray, PassTrace};
 use crate::error::{Error, Result};
 use crate::execute::called::Body;
+use crate::site::Site;
 use hectare_dsm::tasks::{TaskGraph, TaskRun};
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,19 +22,78 @@ fn in_place<'a, A: Arrays>(plan: &LoopPlan, arrays: &'a mut A) -> Vec<&'a mut dy
     all.filter(|(number, _)| numbers.contains(number)).map(|(_, array)| array).collect()
 }
 
+/// Why a worker does not wait for the others any more.
+enum Alone {
+    Failed(Error),
+    /// One of them is at another place of the program.
+    Elsewhere,
+}
+
+impl From<hectare_dsm::Error> for Alone {
+    fn from(error: hectare_dsm::Error) -> Alone {
+        Alone::Failed(error.into())
+    }
+}
+
 impl Context<'_> {
-    /// Opens the arrays that lie in place to the tiles of all workers, unless this worker has failed before. Collective; if there are
-    /// none, does nothing, and nobody is told of the failure, which is returned.
-    pub(super) fn open_in_place<A: Arrays>(
+    /// Whether all that the loop writes was left open to tasks: then no worker has to meet the others before it begins its tiles. The
+    /// same on every worker.
+    pub(super) fn is_left_open(&self, plan: &LoopPlan, arrays: &[&mut dyn LoopArray]) -> bool {
+        plan.tasks.is_some()
+            && !self.has_to_meet
+            && arrays.iter().all(|array| !array.is_written() || array.rests_open())
+    }
+
+    /// Leaves them open when all workers have run their tiles: what comes next is most often another such loop.
+    pub(super) fn leave_open<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A) {
+        if plan.tasks.is_some() {
+            in_place(plan, arrays).into_iter().for_each(|array| array.leave_open());
+        }
+    }
+
+    /// Opens the arrays that lie in place to the tiles of all workers, unless this worker has failed before, or they lie open already;
+    /// and begins the run of this worker's tiles. Collective. All know of an outer error; an inner one is of this worker alone, who has
+    /// to tell the others.
+    pub(super) fn begin_run<A: Arrays>(
         &mut self,
         plan: &LoopPlan,
+        tasks: &Arc<TaskGraph>,
         arrays: &mut A,
+        is_open: bool,
         before: Result<()>,
-    ) -> Result<Result<()>> {
-        if plan.tasks.is_none() {
-            return Ok(before);
+    ) -> Result<Result<TaskRun>> {
+        if !is_open {
+            self.open_to_tasks(plan, in_place(plan, arrays), before)?;
         }
-        self.open_to_tasks(plan, in_place(plan, arrays), before).map(Ok)
+        let mut arrays = in_place(plan, arrays);
+        let mut runs: Vec<_> = arrays.iter_mut().filter_map(|array| array.runs()).collect();
+        match TaskRun::begin_next(self.fabric.worker, tasks.clone(), &mut runs) {
+            Ok(run) if is_open => self.all_begin(plan.site, run),
+            begun => Ok(begun.map_err(Error::from)),
+        }
+    }
+
+    /// Waits until all workers have begun the run, of whom none has said yet that it came to this loop. If one is at another place of
+    /// the program, the exchange says which.
+    fn all_begin(&mut self, site: Site, run: TaskRun) -> Result<Result<TaskRun>> {
+        let clock_table = self.clock_table()?;
+        let (worker, others) = self.about_to_wait();
+        let met = run.wait_for_all(worker, |worker| {
+            clock_table.check_peers(worker).map_err(Alone::Failed)?;
+            // Who has begun the run may be at its end. Looked at in this order: it has begun before it posts that frame.
+            let is_elsewhere = others.have_gone_on(worker) && run.check_begun(worker).is_err();
+            if is_elsewhere { Err(Alone::Elsewhere) } else { Ok(()) }
+        });
+        match met {
+            Ok(()) => Ok(Ok(run)),
+            Err(Alone::Failed(error)) => Ok(Err(error)),
+            Err(Alone::Elsewhere) => {
+                drop(run);
+                self.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))?;
+                let what = "another worker has not found the loop's arrays open".into();
+                Ok(Err(hectare_dsm::Error::Tasks { rank: self.rank(), what }.into()))
+            }
+        }
     }
 
     /// Opens arrays in one piece to what all workers run on them. Collective.
@@ -47,14 +107,16 @@ impl Context<'_> {
         let mut open = || arrays.iter_mut().try_for_each(|array| array.open_to_tasks(self.fabric.worker));
         let opened = before.and_then(|()| open());
         let opened = opened.and_then(|()| clock_table.reset(self.fabric.worker));
-        self.agree_on(plan.site, opened)
+        self.agree_on(plan.site, opened)?;
+        self.has_to_meet = false;
+        Ok(())
     }
 
     /// Runs this worker's tiles.
     pub(super) fn work_in_place<S, A, C, F>(
         &mut self,
         cells: &Cells<'_, S, F>,
-        tasks: &Arc<TaskGraph>,
+        mut run: TaskRun,
         arrays: &mut A,
         tree: &mut Tree<'_, C>,
         progress: &mut Progress,
@@ -68,9 +130,6 @@ impl Context<'_> {
         let plan = cells.plan;
         let clock_table = self.clock_table()?;
         let numbers = plan.choice.placement.in_place.as_ref().map_or(&[][..], |in_place| &in_place.arrays);
-        let areas: Vec<_> = in_place(plan, arrays).iter().filter_map(|array| array.in_place()).collect();
-        // If it ends before all tiles are run, those who wait for them learn that they will not be.
-        let mut run = TaskRun::begin(self.fabric.worker, tasks.clone(), &areas)?;
         for (number, tile) in plan.tiles[self.rank() as usize].iter().enumerate() {
             progress.begun = number;
             if !run.is_ready(self.fabric.worker)? {
@@ -90,11 +149,6 @@ impl Context<'_> {
         }
         progress.begun = plan.tiles[self.rank() as usize].len();
         Ok(())
-    }
-
-    /// Takes back what this worker has opened, when all workers have run their tiles, and lends it.
-    pub(super) fn close_in_place<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
-        self.close_to_tasks(in_place(plan, arrays))
     }
 
     /// Takes back arrays that this worker has opened ([`Context::open_to_tasks`]), when all workers have ended, and lends them.

@@ -15,6 +15,23 @@ use crate::site::Site;
 use hectare_dsm::Rank;
 use std::time::{Duration, Instant};
 
+/// How a pass begins on a worker.
+pub(super) struct Begun {
+    /// By array: whether parts go ahead in this pass.
+    ahead: Vec<bool>,
+    /// Whether the arrays lie open to tasks already, and no worker has met the others.
+    is_open: bool,
+    /// Whether this worker has brought its arrays to where they are needed. An error is of this worker alone, who has to tell the
+    /// others.
+    pub(super) handed: Result<()>,
+}
+
+impl Begun {
+    fn without_parts(arrays: usize, is_open: bool) -> Begun {
+        Begun { ahead: vec![false; arrays], is_open, handed: Ok(()) }
+    }
+}
+
 /// Whether workers end clocks in a pass. Collected arrays are merged after it.
 fn has_clocks<A: Arrays>(plan: &LoopPlan, arrays: &mut A) -> bool {
     relaxed(plan, arrays).iter().any(|array| array.treatment() != Treatment::Collected)
@@ -52,10 +69,7 @@ impl Context<'_> {
             }
         }
         let mut spent = LoopReport::default();
-        let (ahead, handed) = match self.begin(head, plan, arrays)? {
-            Ok(ahead) => (ahead, Ok(())),
-            Err(error) => (vec![false; arrays.each().len()], Err(error)),
-        };
+        let Begun { ahead, is_open, handed } = self.begin(head, plan, arrays)?;
         let since = Instant::now();
         let (clocks, handed) = match has_clocks(plan, arrays) {
             true => {
@@ -70,18 +84,21 @@ impl Context<'_> {
             }
             false => (None, handed),
         };
-        let handed = self.open_in_place(plan, arrays, handed)?;
+        let run = match &plan.tasks {
+            Some(tasks) => self.begin_run(plan, tasks, arrays, is_open, handed)?.map(Some),
+            None => handed.map(|()| None),
+        };
         let mut tree = Tree::new(accumulators, plan.cells);
         let me = self.rank();
         let mut progress = Progress { begun: 0, ahead, clocks, spent };
         let meter = self.meter(plan);
-        let worked = handed.and_then(|()| {
+        let worked = run.and_then(|run| {
             guarded(&plan.nest, me, || {
                 let cells = Cells::<S, F>::new(&placed, plan, called.body).metered(meter.as_ref());
-                match &plan.tasks {
+                match run {
                     None => self.work::<S, A, C, F>(&cells, arrays, &mut tree, &mut progress),
-                    Some(tasks) => {
-                        self.work_in_place::<S, A, C, F>(&cells, tasks, arrays, &mut tree, &mut progress)
+                    Some(run) => {
+                        self.work_in_place::<S, A, C, F>(&cells, run, arrays, &mut tree, &mut progress)
                     }
                 }
             })
@@ -89,7 +106,7 @@ impl Context<'_> {
         let Progress { begun, clocks, mut spent, .. } = progress;
         let waited = Instant::now();
         let in_place = plan.tasks.is_some();
-        if worked.is_ok() && (clocks.is_some() || in_place) {
+        if worked.is_ok() && clocks.is_some() {
             // Whoever is not here yet may still write. One who has failed says so here, and calls once, as this does.
             if let Err(error) = self.exchange(head.site, Outcome::Value(&[]), |_, _| Ok(())) {
                 self.abandon(plan, arrays, begun, &error.to_string());
@@ -107,6 +124,7 @@ impl Context<'_> {
         }
         let (values, longest) =
             self.combine(head.site, accumulators, plan, plan.cells, tree, [took, spent.compute])?;
+        self.leave_open(plan, arrays);
         spent.wait += waited.elapsed();
         if clocks.is_some() {
             plan.trials.borrow_mut().note(longest);
@@ -144,14 +162,13 @@ impl Context<'_> {
         Ok((all.root(), Duration::from_nanos(longest)))
     }
 
-    /// Brings every written array to the worker that needs it first; by array, whether parts of it go ahead in this pass. The inner error
-    /// is of this worker alone, who has to tell the others.
+    /// Brings every written array to the worker that needs it first.
     pub(super) fn begin<A: Arrays>(
         &mut self,
         head: &LoopHead<'_>,
         plan: &LoopPlan,
         arrays: &mut A,
-    ) -> Result<Result<Vec<bool>>> {
+    ) -> Result<Begun> {
         for (number, array) in arrays.each().iter_mut().enumerate() {
             if let Some(layout) = plan.layout(number).or_else(|| {
                 let by_rule = array.treatment().contributes();
@@ -161,10 +178,13 @@ impl Context<'_> {
             }
         }
         let mut each = arrays.each();
-        let mut ahead = vec![false; each.len()];
         if !each.iter().any(|array| array.is_written()) {
-            return Ok(Ok(ahead));
+            return Ok(Begun::without_parts(each.len(), false));
         }
+        if self.is_left_open(plan, &each) {
+            return Ok(Begun::without_parts(each.len(), true));
+        }
+        let mut ahead = vec![false; each.len()];
         if self.fabric.spans_hosts() {
             // By which those who wait for parts learn of failures.
             self.clock_table()?.reset(self.fabric.worker)?;
@@ -188,7 +208,7 @@ impl Context<'_> {
                 Ok(())
             })
         });
-        Ok(handed.map(|()| ahead))
+        Ok(Begun { ahead, is_open: false, handed })
     }
 
     /// Opens what is relaxed to all, and sets the clocks.
@@ -269,7 +289,7 @@ impl Context<'_> {
     fn end<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A, is_relaxed: bool) -> Result<()> {
         let me = self.rank();
         if plan.tasks.is_some() {
-            return self.close_in_place(plan, arrays);
+            return Ok(());
         }
         if is_relaxed {
             for array in relaxed(plan, arrays).iter_mut() {

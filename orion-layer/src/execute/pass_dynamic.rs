@@ -64,12 +64,12 @@ impl Context<'_> {
         let opened = opened.and_then(|()| clock_table.reset(self.fabric.worker));
         self.agree_on(head.site, opened)?;
         let Some(claims) = free.claims.get() else { unreachable!("they were opened") };
-        let laid_out = self.begin(head, plan, arrays)?;
+        let laid_out = self.begin(head, plan, arrays)?.handed;
         let since = Instant::now();
         let mut tree = Tree::new(accumulators, plan.cells);
         let mut spent = LoopReport::default();
         let turn = Turn { free, claims, clock_table: &clock_table, pass };
-        let worked = laid_out.and_then(|_| {
+        let worked = laid_out.and_then(|()| {
             guarded(&plan.nest, self.rank(), || {
                 let cells = Cells::<S, F>::new(&placed, plan, called.body);
                 self.work_dynamic::<S, A, C, F>(&cells, &turn, arrays, &mut tree, &mut spent)

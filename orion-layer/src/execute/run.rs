@@ -199,6 +199,7 @@ impl Context<'_> {
         drop(timing);
         match &result {
             Err(error) => {
+                self.has_to_meet = true;
                 let cause = error.to_string();
                 arrays.each().iter_mut().for_each(|array| array.poison(&cause));
             }

@@ -162,6 +162,33 @@ impl<'w> SharedMemory<'w> {
     }
 }
 
+/// The frames of all workers, for one who waits for something else than a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frames<'f>(&'f [Area<u8>]);
+
+impl Frames<'_> {
+    pub(crate) fn size(self) -> usize {
+        self.0.len()
+    }
+
+    /// [`Fabric::frame`].
+    pub(crate) fn frame(self, worker: &Worker, rank: usize) -> Result<&[u8]> {
+        Ok(self.0[rank].read(worker)?)
+    }
+
+    /// [`Fabric::left_by`], on one host.
+    pub(crate) fn left_by(self, worker: &Worker, rank: usize) -> Option<&[u8]> {
+        self.0[rank].read_lent(worker).ok()
+    }
+}
+
+impl SharedMemory<'_> {
+    /// The worker, and the frames that it may look at meanwhile.
+    pub(crate) fn split(&mut self) -> (&mut Worker, Frames<'_>) {
+        (self.worker, Frames(&self.frames))
+    }
+}
+
 fn area_name(name: &str, rank: usize, host: Option<usize>) -> String {
     match host {
         Some(host) => format!("{name}/{rank}/{host}"),
@@ -186,7 +213,7 @@ impl Fabric for SharedMemory<'_> {
     }
 
     fn frame(&self, rank: usize) -> Result<&[u8]> {
-        Ok(self.frames[rank].read(self.worker)?)
+        Frames(&self.frames).frame(self.worker, rank)
     }
 
     fn leave(&mut self, len: usize, write: Write<'_>) -> Result<()> {
@@ -224,7 +251,7 @@ impl Fabric for SharedMemory<'_> {
     fn left_by(&self, rank: usize) -> Option<&[u8]> {
         match self.spans_hosts() {
             true => self.frames[rank].read(self.worker).ok(),
-            false => self.frames[rank].read_lent(self.worker).ok(),
+            false => Frames(&self.frames).left_by(self.worker, rank),
         }
     }
 

@@ -15,7 +15,6 @@ use crate::protocol::ownership;
 use crate::segment::element::Element;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// An area that its owner has opened to all workers ([`Owned::open`]), or to their tasks ([`Owned::open_to_tasks`]).
 ///
@@ -72,7 +71,7 @@ impl<T: Element> Owned<T> {
 
     /// Opens the area to the tasks of all workers ([`TaskRun`](crate::tasks::TaskRun)): each reads and writes, by plain loads
     /// and stores, the elements that its task names, and nobody anything else. For one run; then the area is closed, and
-    /// opened again.
+    /// opened again; or for several ([`TaskRun::begin_next`](crate::tasks::TaskRun::begin_next)).
     ///
     /// # Errors
     /// Those of [`Owned::open`].
@@ -99,9 +98,7 @@ impl<T: Element> Owned<T> {
         let slept = match to {
             OpenTo::All => ownership::open(&own.ownership, &own.lent, rank, epoch),
             OpenTo::Tasks => {
-                // Relaxed: nobody looks at these before the word says that the area is open, which is released and acquired.
-                own.run.store(0, Ordering::Relaxed);
-                own.begun.store(0, Ordering::Relaxed);
+                own.runs.reset(epoch);
                 ownership::open_to_tasks(&own.ownership, &own.lent, rank, epoch)
             }
         };

@@ -11,5 +11,6 @@ pub(crate) mod rows;
 #[cfg(test)]
 mod rows_tests;
 pub(crate) mod run;
+pub(crate) mod runs;
 #[cfg(test)]
 mod tests;

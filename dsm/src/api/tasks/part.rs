@@ -7,7 +7,7 @@ use crate::engine::shared::Shared;
 use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::{Error, Rank, Result};
 use crate::protocol::ownership;
-use crate::protocol::tasks::{Done, TaskWords};
+use crate::protocol::tasks::{Done, Past, TaskWords};
 use crate::segment::element::Element;
 use fnv::FnvHasher;
 use std::cell::RefCell;
@@ -31,8 +31,22 @@ impl<T: Element> Area<T> {
 }
 
 impl InPlace {
+    pub(super) fn core(&self) -> &Arc<AreaCore> {
+        &self.core
+    }
+
+    /// The epoch in which a run uses it.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.core.name
+    }
+
+    /// This worker has ended a run over it.
+    fn end(&self) {
+        self.core.slot().own.runs.end(self.epoch);
     }
 
     /// How many elements it has.
@@ -52,6 +66,9 @@ pub(super) struct Order {
     /// How many areas they use.
     pub(super) arrays: usize,
 }
+
+/// Of an area: an epoch, and the runs in that epoch that this worker has begun.
+pub(super) type PastIn = (u64, Past);
 
 /// See the head of the file.
 #[derive(Debug)]
@@ -79,23 +96,21 @@ fn words(shared: &Shared, rank: Rank) -> &TaskWords {
 }
 
 /// Which of those who had the rank one after the other has it.
-fn incarnation(shared: &Shared, rank: Rank) -> u32 {
+pub(super) fn incarnation(shared: &Shared, rank: Rank) -> u32 {
     // Relaxed: a worker's own does not change while it lives.
     shared.segment.all_seats()[rank as usize].incarnation.load(Ordering::Relaxed)
 }
 
-/// In the count of those who have begun a run over an area: somebody was refused.
-const REFUSED: u64 = 1 << 32;
-
 impl Part {
-    /// Begins; `misfit` says what is wrong with the area of an array.
+    /// Begins; `past` says which runs of each area were begun before, and `misfit` what is wrong with the area of an array.
     pub(super) fn begin(
         worker: &Worker,
         order: &Order,
         areas: &[InPlace],
+        past: impl Fn(usize) -> Option<PastIn>,
         misfit: impl Fn(usize, &InPlace) -> Option<String>,
     ) -> Result<Part> {
-        let begun = Part::begin_or_refuse(worker, order, areas, misfit);
+        let begun = Part::begin_or_refuse(worker, order, areas, past, misfit);
         if begun.is_err() {
             // Those who have begun hear of it by `check_begun`.
             for area in areas {
@@ -105,8 +120,7 @@ impl Part {
                     && core.check_live().is_ok()
                     && ownership::load_to_read(&own.ownership).is_open_to_tasks()
                 {
-                    // Relaxed: all meet before they look.
-                    own.begun.fetch_or(REFUSED, Ordering::Relaxed);
+                    own.runs.refuse();
                 }
             }
         }
@@ -117,6 +131,7 @@ impl Part {
         worker: &Worker,
         order: &Order,
         areas: &[InPlace],
+        past: impl Fn(usize) -> Option<PastIn>,
         misfit: impl Fn(usize, &InPlace) -> Option<String>,
     ) -> Result<Part> {
         let rank = worker.rank();
@@ -137,6 +152,7 @@ impl Part {
         let mut hash = FnvHasher::default();
         order.digest.hash(&mut hash);
         let mut areas = areas.to_vec();
+        let mut pasts = Vec::with_capacity(areas.len());
         for (at, area) in areas.iter_mut().enumerate() {
             let core = &area.core;
             core.check_job(worker.shared())?;
@@ -149,7 +165,10 @@ impl Part {
                 return refuse(what);
             }
             area.epoch = word.epoch();
-            (at, core.id.index, core.id.generation, area.epoch).hash(&mut hash);
+            let known =
+                past(at).filter(|(epoch, _)| *epoch == area.epoch).map_or(Past::NONE, |(_, past)| past);
+            (at, core.id.index, core.id.generation, area.epoch, known).hash(&mut hash);
+            pasts.push(known);
         }
         if let Some(twice) =
             (1..areas.len()).find(|at| areas[..*at].iter().any(|a| a.core.id == areas[*at].core.id))
@@ -158,13 +177,8 @@ impl Part {
         }
         // Not 0, which is no run.
         let number = hash.finish().max(1);
-        for area in &areas {
-            let own = &area.core.slot().own;
-            // Relaxed: these only say who may begin. What tasks have written is ordered by the words of the workers.
-            let used = own.run.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
-            let is_of_run = used.is_ok() || used == Err(number);
-            // Whoever has done its tasks does not begin again.
-            if !is_of_run || own.begun.fetch_add(1, Ordering::Relaxed) % REFUSED >= workers as u64 {
+        for (area, past) in areas.iter().zip(&pasts) {
+            if !area.core.slot().own.runs.begin(area.epoch, *past, number, workers as u64) {
                 return refuse(format!(
                     "other tasks use area {:?} in place: it is to be closed and opened again for these",
                     area.core.name
@@ -177,6 +191,7 @@ impl Part {
         }
         if order.tasks == 0 {
             own.finish();
+            areas.iter().for_each(InPlace::end);
         }
         let incarnations: Vec<u32> = (0..workers as Rank).map(|rank| incarnation(shared, rank)).collect();
         let (shared, incarnation) = (shared.clone(), incarnations[rank as usize]);
@@ -187,6 +202,25 @@ impl Part {
 
     pub(super) fn rank(&self) -> Rank {
         self.rank
+    }
+
+    pub(super) fn incarnation(&self) -> u32 {
+        self.incarnation
+    }
+
+    /// The number of the run.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// How many workers are in it.
+    pub(super) fn workers(&self) -> usize {
+        self.incarnations.len()
+    }
+
+    /// The areas, with their epochs.
+    pub(super) fn areas(&self) -> &[InPlace] {
+        &self.areas
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
@@ -228,7 +262,7 @@ impl Part {
     /// Refuses a run that not all have begun, or that somebody was refused, when all have met since they should have begun.
     pub(super) fn check_begun(&self, worker: &Worker) -> Result<()> {
         self.check(worker)?;
-        let is_refused = |area: &&InPlace| area.core.slot().own.begun.load(Ordering::Relaxed) & REFUSED != 0;
+        let is_refused = |area: &&InPlace| area.core.slot().own.runs.is_refused();
         if let Some(area) = self.areas.iter().find(is_refused) {
             let what = format!("another worker has described other tasks over area {:?}", area.core.name);
             return Err(Error::Tasks { rank: worker.rank(), what });
@@ -336,8 +370,12 @@ impl Part {
         self.check(worker)?;
         self.done += 1;
         let own = words(&self.shared, self.rank);
-        if own.advance(self.done == self.tasks) {
+        let is_last = self.done == self.tasks;
+        if own.advance(is_last) {
             futex_wake_all(low_half(own.futex()));
+        }
+        if is_last {
+            self.areas.iter().for_each(InPlace::end);
         }
         Ok(())
     }

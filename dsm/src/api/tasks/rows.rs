@@ -84,7 +84,7 @@ impl RowRun {
             let fits = if rows == 0 || len == 0 { rows == len } else { len % rows == 0 };
             (!fits).then(|| format!("area {name:?} has {len} elements, which are not {rows} rows"))
         };
-        let part = Part::begin(worker, &order, areas, misfit)?;
+        let part = Part::begin(worker, &order, areas, |_| None, misfit)?;
         let shared = part.shared();
         if let Some(rank) = (0..workers as Rank).find(|rank| shared.is_gone(*rank)) {
             return Err(Error::TaskLeft { rank });

@@ -1,6 +1,7 @@
 //! A run of a task graph: who waits for whom, and what each task may touch.
-use super::part::{InPlace, Order, Part};
+use super::part::{InPlace, Order, Part, PastIn};
 use super::patches::{Patch, Patches};
+use super::runs::Runs;
 use crate::api::area::handle::Area;
 use crate::api::worker::Worker;
 use crate::error::{Error, Rank, Result};
@@ -55,6 +56,54 @@ impl TaskRun {
     /// [`Error::NotOpen`] for an area that is not open to tasks, [`Error::Tasks`] when areas or workers do not fit the
     /// graph, when another run uses the areas, and on several hosts; [`Error::Deleted`], [`Error::OtherJob`].
     pub fn begin(worker: &Worker, graph: Arc<TaskGraph>, areas: &[InPlace]) -> Result<TaskRun> {
+        TaskRun::begin_after(worker, graph, areas, |_| None)
+    }
+
+    /// The same over areas that were opened once for several runs, of the same workers each: this is the next after those that
+    /// `areas` tell of. Between two runs all may read them ([`Area::read_between_runs`]).
+    ///
+    /// ```
+    /// use hectare_dsm::tasks::{Access, Region, Task, TaskGraph, TaskRun};
+    /// use hectare_dsm::{AreaSpec, Job};
+    /// use std::sync::Arc;
+    ///
+    /// let job = Job::embedded()?;
+    /// let mut worker = job.worker()?;
+    /// let owned = worker.create::<u32>(AreaSpec::new("counts").copies(0), 2)?;
+    /// let (area, _opened) = (owned.area(), owned.open_to_tasks(&worker)?);
+    /// let access = Access { array: 0, reads: vec![], writes: vec![Region::of([0..1])] };
+    /// let tasks = vec![vec![Task { accesses: vec![access], after: vec![] }]];
+    /// let graph = Arc::new(TaskGraph::new(vec![vec![2]], tasks)?);
+    /// let mut runs = area.runs();
+    /// for number in 1..=3 {
+    ///     let mut run = TaskRun::begin_next(&mut worker, graph.clone(), &mut [&mut runs])?;
+    ///     let task = run.next(&worker)?;
+    ///     *task.patches::<u32, 1>(&area, 0)?.get_mut([0]).unwrap() += 1;
+    ///     task.end();
+    ///     assert_eq!(area.read_between_runs(&worker, &runs)?, [number, 0]);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`TaskRun::begin`]; [`Error::Tasks`] as well when a worker has not ended the last run, or this one did not begin it.
+    pub fn begin_next(
+        worker: &mut Worker,
+        graph: Arc<TaskGraph>,
+        areas: &mut [&mut Runs],
+    ) -> Result<TaskRun> {
+        let in_place: Vec<InPlace> = areas.iter().map(|runs| runs.area().clone()).collect();
+        let run = TaskRun::begin_after(worker, graph, &in_place, |at| areas[at].past(worker))?;
+        areas.iter_mut().enumerate().for_each(|(at, runs)| runs.add(&run.part, at));
+        Ok(run)
+    }
+
+    fn begin_after(
+        worker: &Worker,
+        graph: Arc<TaskGraph>,
+        areas: &[InPlace],
+        past: impl Fn(usize) -> Option<PastIn>,
+    ) -> Result<TaskRun> {
         let order = Order {
             workers: graph.workers(),
             digest: graph.digest(),
@@ -68,7 +117,7 @@ impl TaskRun {
             let fits = elements.is_some_and(|elements| elements <= len);
             (!fits).then(|| format!("area {name:?} has {len} elements, fewer than {shape:?}"))
         };
-        let part = Part::begin(worker, &order, areas, misfit)?;
+        let part = Part::begin(worker, &order, areas, past, misfit)?;
         Ok(TaskRun { graph, part })
     }
 
@@ -125,6 +174,18 @@ impl TaskRun {
     pub fn wait_for_living(&self, worker: &mut Worker) -> Result<()> {
         let look = |worker: &Worker, rank| self.part.check_present(worker, rank, self.after());
         self.part.wait(worker, self.after(), look)
+    }
+
+    /// Waits until all workers have begun the run, as [`TaskRun::wait`] does; a worker without tasks waits for nobody.
+    ///
+    /// # Errors
+    /// Those of [`TaskRun::wait`].
+    pub fn wait_for_all<E: From<Error>>(
+        &self,
+        worker: &mut Worker,
+        mut look: impl FnMut(&Worker) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.part.wait(worker, std::iter::empty(), |worker, _| look(worker))
     }
 
     /// Finds out whether all have begun, when they have met since they did, in [`Worker::barrier`] for instance.

@@ -390,3 +390,105 @@ fn a_worker_that_dies_is_noticed_by_those_who_wait() {
         assert!(matches!(run.wait_for_living(&mut worker), Err(Error::TaskLeft { rank: 1 })));
     });
 }
+
+/// A task of worker `1 - reader` that writes all elements; the other has none.
+fn written_by_the_other(reader: usize) -> Arc<TaskGraph> {
+    let mut tasks = vec![vec![], vec![]];
+    tasks[1 - reader].push(Task { accesses: access(vec![], vec![line(0..512)]), after: vec![] });
+    Arc::new(TaskGraph::new(vec![vec![512]], tasks).unwrap())
+}
+
+#[test]
+fn an_area_that_stays_open_is_read_between_runs_by_all() {
+    let job = Job::embedded().unwrap();
+    let work = |worker: &mut Worker| {
+        worker.wait_for_workers(2, std::time::Duration::from_secs(60)).unwrap();
+        let _opened = (worker.rank() == 0).then(|| {
+            let owned = worker.create::<u64>(AreaSpec::new("a").copies(0), 512).unwrap();
+            owned.open_to_tasks(worker).unwrap()
+        });
+        worker.barrier().unwrap();
+        let area = worker.attach::<u64>("a").unwrap();
+        let mut runs = area.runs();
+        assert!(area.read_between_runs(worker, &runs).unwrap_err().to_string().contains("begun none"));
+        for number in 0..2000u64 {
+            let graph = written_by_the_other(number as usize % 2);
+            let mut run = loop {
+                match TaskRun::begin_next(worker, graph.clone(), &mut [&mut runs]) {
+                    Ok(run) => break run,
+                    // The other has not ended the last one.
+                    Err(_) => worker.service().unwrap(),
+                };
+            };
+            if run.is_empty() && number % 3 == 0 {
+                let early = area.read_between_runs(worker, &runs);
+                assert!(early.is_err() || early.unwrap() == [number; 512]);
+            }
+            run_all(worker, &mut run, |task| {
+                let mut all = task.patches::<u64, 1>(&area, 0).unwrap();
+                all.slice_mut(0..512).unwrap().fill(number);
+            });
+            let read = loop {
+                match area.read_between_runs(worker, &runs) {
+                    Ok(read) => break read,
+                    Err(_) => std::thread::yield_now(),
+                }
+            };
+            for _ in 0..1 + number % 4 {
+                assert_eq!(read, [number; 512]);
+            }
+        }
+        worker.barrier().unwrap();
+    };
+    std::thread::scope(|scope| {
+        let (job, work) = (&job, &work);
+        (0..2).for_each(|_| {
+            scope.spawn(move || work(&mut job.worker().unwrap()));
+        });
+    });
+}
+
+#[test]
+fn a_run_goes_on_after_the_last_one_of_the_same_worker_only() {
+    let job = Job::embedded().unwrap();
+    let mut worker = job.worker().unwrap();
+    let opened =
+        worker.create::<u8>(AreaSpec::new("a").copies(0), 8).unwrap().open_to_tasks(&worker).unwrap();
+    let (area, mut runs, mut others) = (opened.area(), opened.area().runs(), opened.area().runs());
+    let task = || Task { accesses: access(vec![], vec![line(0..8)]), after: vec![] };
+    let alone = Arc::new(TaskGraph::new(vec![vec![8]], vec![vec![task()]]).unwrap());
+    let two = Arc::new(TaskGraph::new(vec![vec![8]], vec![vec![task()], vec![]]).unwrap());
+    let next = |worker: &mut Worker, graph: &Arc<TaskGraph>, runs: &mut crate::tasks::Runs| {
+        TaskRun::begin_next(worker, graph.clone(), &mut [runs])
+    };
+    let mut run = next(&mut worker, &alone, &mut runs).unwrap();
+    // Not ended, and so neither read nor followed by another.
+    assert!(area.read_between_runs(&worker, &runs).unwrap_err().to_string().contains("not ended"));
+    assert!(next(&mut worker, &alone, &mut others).is_err());
+    run_all(&mut worker, &mut run, |_| {});
+    assert!(area.read_between_runs(&worker, &runs).is_ok());
+    // Who has not begun the last one, or would change how many are in it.
+    assert!(next(&mut worker, &alone, &mut others).is_err());
+    assert!(TaskRun::begin(&worker, alone.clone(), &[area.in_place()]).is_err());
+    assert!(area.read_between_runs(&worker, &others).is_err());
+    assert!(next(&mut worker, &two, &mut runs).is_err());
+    // Left before its end.
+    let opened =
+        opened.close(&mut worker).unwrap().finish(&mut worker).unwrap().open_to_tasks(&worker).unwrap();
+    assert!(matches!(area.read_between_runs(&worker, &runs), Err(Error::NotOpen { .. })));
+    drop(next(&mut worker, &alone, &mut runs).unwrap());
+    assert!(area.read_between_runs(&worker, &runs).is_err());
+    assert!(next(&mut worker, &alone, &mut runs).is_err());
+    // Opened anew, it begins anew; who lets go of it leaves what the tasks wrote.
+    let opened =
+        opened.close(&mut worker).unwrap().finish(&mut worker).unwrap().open_to_tasks(&worker).unwrap();
+    let mut run = next(&mut worker, &alone, &mut runs).unwrap();
+    run_all(&mut worker, &mut run, |task| {
+        task.patches::<u8, 1>(&area, 0).unwrap().slice_mut(0..8).unwrap().fill(3);
+    });
+    drop(opened);
+    assert_eq!(area.read_between_runs(&worker, &runs).unwrap(), [3; 8]);
+    let owned = worker.claim::<u8>("a").unwrap();
+    assert!(area.read_between_runs(&worker, &runs).is_err());
+    drop(owned);
+}

@@ -30,6 +30,7 @@ mod records;
 mod remote_clocks;
 mod rings;
 mod rounds;
+mod runs;
 mod slots;
 mod tasks;
 mod told;

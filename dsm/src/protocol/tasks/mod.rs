@@ -2,6 +2,7 @@
 //! two that may run at once touch the same element; and the same of rows, batch by batch. See `SYNC.md`, "tasks".
 #[cfg(not(loom))]
 mod graph;
+mod opening;
 #[cfg(not(loom))]
 mod region;
 #[cfg(not(loom))]
@@ -10,6 +11,7 @@ mod words;
 
 #[cfg(not(loom))]
 pub use self::graph::{Access, Task, TaskError, TaskGraph};
+pub(crate) use self::opening::{OpeningWords, Past};
 #[cfg(not(loom))]
 pub use self::region::{Region, Span, merged};
 #[cfg(not(loom))]

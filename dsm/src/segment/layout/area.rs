@@ -3,6 +3,7 @@ use super::{AgentLine, Config, HUGE, LINE, PAGE};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 use crate::protocol::generations::{GenerationRecord, GenerationWords};
 use crate::protocol::record::CopyRecord;
+use crate::protocol::tasks::OpeningWords;
 use std::cell::UnsafeCell;
 
 /// An area's slot in the table.
@@ -74,9 +75,8 @@ pub(crate) struct OwnLine {
     pub(crate) scanned: AtomicU64,
     /// Nonzero once the area was lent: a claimer waits for those who may still read the writer copy.
     pub(crate) lent: AtomicU32,
-    /// Of an area that is open to tasks: the run that uses it, and how many workers have begun that run.
-    pub(crate) run: AtomicU64,
-    pub(crate) begun: AtomicU64,
+    /// Of an area that is open to tasks: their runs.
+    pub(crate) runs: OpeningWords,
 }
 
 /// The line that rounds write.

@@ -239,6 +239,11 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         })
     }
 
+    /// Whether it lies in one piece that stays open to tasks.
+    pub(crate) fn only_rests_open(&self) -> bool {
+        matches!(&self.parts[..], [only] if only.rests_open())
+    }
+
     /// The area of an array that lies in one piece.
     pub(crate) fn only_area(&self) -> Option<&Area<T>> {
         match &self.parts[..] {

@@ -119,6 +119,18 @@ impl Mailbox {
         fabric.leave(size_of::<Head>() + bytes.len(), &mut |frame| write(frame, &head, &bytes))
     }
 
+    /// Whether a worker has posted a frame that this one has not waited for, or has left its exit notice. `frame` gives the newest frame
+    /// of a worker, and `left_by` its notice.
+    pub(super) fn is_left_behind<'f>(
+        &self,
+        size: usize,
+        frame: impl Fn(usize) -> Result<&'f [u8]>,
+        left_by: impl Fn(usize) -> Option<&'f [u8]>,
+    ) -> bool {
+        let is_newer = |rank| frame(rank).is_ok_and(|frame| split(frame).0.sequence > self.sequence);
+        (0..size).any(|rank| is_newer(rank) || left_by(rank).is_some())
+    }
+
     /// Says `outcome` to all and gets the reply of each of them; `on_reply` is called once per worker, by rank,
     /// unless somebody failed.
     ///

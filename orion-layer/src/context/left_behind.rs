@@ -1,0 +1,29 @@
+//! Waiting for others at something else than an exchange, who may have gone to one.
+use super::Context;
+use super::mailbox::Mailbox;
+use crate::fabric::Frames;
+use hectare_dsm::Worker;
+
+/// What the others have said, for a worker that is not in an exchange.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Others<'c> {
+    frames: Frames<'c>,
+    mailbox: &'c Mailbox,
+}
+
+impl Others<'_> {
+    /// Whether one has posted a frame that this worker has not waited for, or has left its exit notice.
+    pub(crate) fn have_gone_on(&self, worker: &Worker) -> bool {
+        let frames = self.frames;
+        let frame = |rank| frames.frame(worker, rank);
+        self.mailbox.is_left_behind(frames.size(), frame, |rank| frames.left_by(worker, rank))
+    }
+}
+
+impl Context<'_> {
+    /// The worker, which is about to wait, and what it may look at meanwhile.
+    pub(crate) fn about_to_wait(&mut self) -> (&mut Worker, Others<'_>) {
+        let (worker, frames) = self.fabric.split();
+        (worker, Others { frames, mailbox: &self.mailbox })
+    }
+}
