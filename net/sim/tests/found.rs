@@ -270,3 +270,12 @@ fn what_the_memory_may_not_lose() {
         keeps_its_promises_failing(300, 60, |options| Options { on_demand: 500, ..options }, seed);
     }
 }
+
+/// Who had died between two areas of a group made copies of the second while a cut of the first was on its way: that said that both were
+/// whole, and had lines of one.
+#[test]
+fn a_cut_of_members_that_came_later() {
+    for seed in [6211305, 6212780] {
+        keeps_its_promises_failing(300, 60, |options| Options { crashes: 12, ..options }, seed);
+    }
+}

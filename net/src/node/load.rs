@@ -15,7 +15,7 @@ impl Node {
         let outbound = self.outbound.get_mut(&group);
         let of_host =
             outbound.and_then(|all| Some((&all.members, &all.trains, all.subscribers.get_mut(&host)?)));
-        let Some((members, trains, Subscriber { said, ride: Some(ride), .. })) = of_host else {
+        let Some((members, trains, Subscriber { ride: Some(ride), .. })) = of_host else {
             ready.remove(&group);
             return;
         };
@@ -26,7 +26,6 @@ impl Node {
             return;
         }
         if !ride.begun {
-            let count = said.have.len().min(train.lines.len());
             let cut = Cut {
                 cut: ride.cut,
                 group,
@@ -36,7 +35,7 @@ impl Node {
                 age_ns: now.saturating_sub(train.pinned.published_ns),
                 total: ride.total,
                 placed: ride.placed.is_some(),
-                versions: train.pinned.state.versions[..count].to_vec(),
+                versions: train.pinned.state.versions[..ride.members].to_vec(),
             };
             if !packet.add(&Frame::Cut(cut)) {
                 return;

@@ -505,6 +505,7 @@ impl Node {
                 cut,
                 base: subscriber.said.state,
                 label: choice.label,
+                members,
                 total: starts[members],
                 cursor: 0,
                 lost: Intervals::default(),
