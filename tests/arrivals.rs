@@ -303,6 +303,8 @@ fn what_is_wrong_is_refused() {
     }
     let claimed = host.worker.claim::<u64>("a").map(|_| ());
     assert!(matches!(claimed, Err(Error::OwnerElsewhere { .. })), "{claimed:?}");
+    let deleted = host.job.delete("a");
+    assert!(matches!(deleted, Err(Error::OwnerElsewhere { .. })), "{deleted:?}");
     let handle = host.worker.attach_here::<u64>("a").unwrap();
     // Nobody has given it.
     let taken = handle.take_within(&mut host.worker, Duration::from_millis(10)).map(|_| ());

@@ -60,6 +60,12 @@ fn make(agent: &Agent) {
     }
 }
 
+/// Deletes the areas, if they are there.
+fn delete(job: &Job) {
+    let agent = job.agent().unwrap();
+    NAMES.into_iter().filter_map(|name| agent.find(name)).for_each(|area| agent.delete(area).unwrap());
+}
+
 #[test]
 fn agents_are_killed_at_any_step() {
     const NAME: &str = "agents_are_killed_at_any_step";
@@ -79,9 +85,7 @@ fn agents_are_killed_at_any_step() {
     let mut last = 0;
     for points in (0..60).chain((60..300).step_by(23)) {
         if points % 10 == 0 {
-            for name in NAMES {
-                let _ = job.delete(name);
-            }
+            delete(&job);
             worker.sync().unwrap();
             worker.sync().unwrap();
             last = 0;

@@ -36,6 +36,9 @@ fn try_all(worker: &mut Worker, job: &Job) -> Result<(), Error> {
         assert!(matches!(error, Error::OwnerElsewhere { .. }), "{error}");
         names(&error, &[&address, "read"]);
     }
+    let deleted = worker.job().delete(&name).unwrap_err();
+    assert!(matches!(deleted, Error::OwnerElsewhere { .. }), "{deleted}");
+    names(&deleted, &[&address, "deleted"]);
     // Nobody gives it.
     assert!(theirs.try_take(worker)?.is_none());
     let late = theirs.take_within(worker, Duration::from_millis(100)).map(drop).unwrap_err();

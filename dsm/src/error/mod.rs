@@ -344,10 +344,10 @@ pub enum Error {
         /// Its owner.
         owner: Rank,
     },
-    /// An area was to be claimed whose owner is on another host.
+    /// An area was to be claimed or deleted whose owner is on another host.
     #[error(
-        "area {name:?} cannot be claimed here: its owner is a worker of host {host}; only workers there can claim it, here it can be \
-         read, and taken when it is given"
+        "area {name:?} cannot be claimed or deleted here: its owner is a worker of host {host}; that can be done there, here it can \
+         be read, and taken when it is given"
     )]
     OwnerElsewhere {
         /// The area.

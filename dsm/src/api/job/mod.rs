@@ -20,6 +20,7 @@ use crate::engine::directory::reclaim::reclaim;
 use crate::engine::shared::{Link, Shared};
 use crate::engine::wanted::Wanting;
 use crate::error::{Error, Result};
+use crate::protocol::ownership;
 use crate::segment::element::Element;
 use crate::segment::layout::Config;
 use crate::segment::mapping::Segment;
@@ -208,17 +209,24 @@ impl Job {
         Ok(find::all(segment).filter_map(|id| AreaInfo::of(segment, id)).collect())
     }
 
-    /// Deletes an area, whoever owns it. Its name is free at once; its memory is released after a round in which every
+    /// Deletes an area, whoever on this host owns it. Its name is free at once; its memory is released after a round in which every
     /// worker took part, when no observer pins it. Handles that are still attached get [`Error::Deleted`].
     ///
     /// # Errors
-    /// [`Error::NoSuchArea`], also while it is being created; [`Error::ForkedChild`]; [`Error::TimedOut`] after five
-    /// seconds if a process stands still while it creates or deletes one.
+    /// [`Error::NoSuchArea`], also while it is being created; [`Error::OwnerElsewhere`]; [`Error::ForkedChild`];
+    /// [`Error::TimedOut`] after five seconds if a process stands still while it creates or deletes one.
     pub fn delete(&self, name: &str) -> Result<()> {
         self.shared.check_process()?;
         let directory = Directory::lock_outside(&self.shared)?;
         let id =
             find::find(&self.shared.segment, name).ok_or_else(|| Error::NoSuchArea { name: name.into() })?;
+        let slot = &self.shared.segment.areas()[id.index as usize];
+        let word = ownership::load_to_read(&slot.own.ownership);
+        if word.is_remote() {
+            // It would be there all the same, and this host not know any more where it is.
+            let host = self.shared.segment.host_text(self.shared.segment.owner_host(word));
+            return Err(Error::OwnerElsewhere { name: name.into(), host });
+        }
         directory.delete(id);
         drop(directory);
         reclaim(&self.shared);

@@ -83,6 +83,8 @@ pub(crate) struct HostMemory {
     pub(crate) short_until: u64,
     /// Of a thousand states that arrive until then, so many cannot be handed over to the rounds.
     pub(crate) failing: u64,
+    /// Groups that this host has left to others.
+    had: BTreeSet<GroupId>,
     pub(crate) fails_until: u64,
     /// The groups of those.
     pub(crate) failed: Vec<GroupId>,
@@ -129,6 +131,7 @@ impl HostMemory {
             events: VecDeque::new(),
             short_until: 0,
             failing: 0,
+            had: BTreeSet::new(),
             fails_until: 0,
             failed: Vec::new(),
             fuel: None,
