@@ -177,6 +177,49 @@ fn who_goes_elsewhere_has_diverged() {
     }
 }
 
+/// Both arrays lie open, and both loops were planned before: nobody comes to an exchange by himself.
+#[test]
+fn who_is_in_the_same_loop_over_another_array_has_diverged() {
+    for other in 0..3 {
+        let results = on_each(3, |w| {
+            let (mut a, mut b) = (array(w)?, array(w)?);
+            sweep(w, &mut a)?;
+            sweep(w, &mut b)?;
+            let result = if w.rank() == other { sweep(w, &mut b) } else { sweep(w, &mut a) };
+            w.barrier()?;
+            result
+        });
+        for result in results {
+            let error = result.unwrap_err();
+            let text = error.to_string();
+            assert!(matches!(error, Error::Diverged { .. }), "{text}");
+            assert!(text.contains("write a (array 1)") && text.contains("write a (array 2)"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn who_is_in_another_known_loop_has_diverged() {
+    // At another place.
+    let results = on_each(3, |w| {
+        let mut a = array(w)?;
+        sweep(w, &mut a)?;
+        sweep_back(w, &mut a)?;
+        if w.rank() == 1 { sweep_back(w, &mut a) } else { sweep(w, &mut a) }
+    });
+    assert!(results.iter().all(|result| matches!(result, Err(Error::Diverged { .. }))), "{results:?}");
+    // At the same place, with other bounds.
+    let some = |w: &mut Context<'_>, a: &mut DistArray<u64, 1>, n: usize| parallel_for!(w, unordered, write a; for i in 0..n { a[2 * i + 1] = hash(a[2 * i], a[2 * i + 2]); });
+    let results = on_each(3, |w| {
+        let mut a = array(w)?;
+        some(w, &mut a, N)?;
+        some(w, &mut a, N - 4)?;
+        let n = if w.rank() == 1 { N - 4 } else { N };
+        some(w, &mut a, n)
+    });
+    assert!(results.iter().all(|result| matches!(result, Err(Error::Diverged { .. }))), "{results:?}");
+}
+
 #[test]
 fn who_returns_early_has_diverged() {
     let errors = watched("a worker that waits for one that has ended", || {

@@ -12,11 +12,15 @@ pub(crate) struct Others<'c> {
 }
 
 impl Others<'_> {
-    /// Whether one has posted a frame that this worker has not waited for, or has left its exit notice.
-    pub(crate) fn have_gone_on(&self, worker: &Worker) -> bool {
-        let frames = self.frames;
-        let frame = |rank| frames.frame(worker, rank);
-        self.mailbox.is_left_behind(frames.size(), frame, |rank| frames.left_by(worker, rank))
+    /// How many workers there are.
+    pub(crate) fn size(&self) -> usize {
+        self.frames.size()
+    }
+
+    /// Whether a worker has posted a frame that this one has not waited for, or has left its exit notice.
+    pub(crate) fn has_gone_on(&self, worker: &Worker, rank: usize) -> bool {
+        self.frames.frame(worker, rank).is_ok_and(|frame| self.mailbox.is_newer(frame))
+            || self.frames.left_by(worker, rank).is_some()
     }
 }
 

@@ -178,6 +178,11 @@ impl<'w> Context<'w> {
         self.mailbox.set_fingerprint(fingerprint)
     }
 
+    /// The fingerprint of the loop that this worker is in.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        self.mailbox.fingerprint()
+    }
+
     /// Whether an exchange has found such a worker.
     pub(crate) fn take_divergence(&mut self) -> bool {
         self.mailbox.take_divergence()

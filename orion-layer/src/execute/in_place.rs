@@ -11,6 +11,7 @@ use crate::contract::{Arrays, IterationSpace, LoopArray, PassTrace};
 use crate::error::{Error, Result};
 use crate::execute::called::Body;
 use crate::site::Site;
+use hectare_dsm::Rank;
 use hectare_dsm::tasks::{TaskGraph, TaskRun};
 use std::sync::Arc;
 use std::time::Instant;
@@ -69,31 +70,45 @@ impl Context<'_> {
         let mut runs: Vec<_> = arrays.iter_mut().filter_map(|array| array.runs()).collect();
         match TaskRun::begin_next(self.fabric.worker, tasks.clone(), &mut runs) {
             Ok(run) if is_open => self.all_begin(plan.site, run),
+            Err(error) if is_open => self.stands_alone(plan.site, error.into()),
             begun => Ok(begun.map_err(Error::from)),
         }
     }
 
     /// Waits until all workers have begun the run, of whom none has said yet that it came to this loop. If one is at another place of
-    /// the program, the exchange says which.
+    /// the program, or in another loop over arrays that lie open, the exchange says which.
     fn all_begin(&mut self, site: Site, run: TaskRun) -> Result<Result<TaskRun>> {
         let clock_table = self.clock_table()?;
+        let (calls, fingerprint) = (self.sequence(), self.fingerprint());
+        clock_table.set_loop(self.fabric.worker, calls, fingerprint)?;
         let (worker, others) = self.about_to_wait();
         let met = run.wait_for_all(worker, |worker| {
             clock_table.check_peers(worker).map_err(Alone::Failed)?;
-            // Who has begun the run may be at its end. Looked at in this order: it has begun before it posts that frame.
-            let is_elsewhere = others.have_gone_on(worker) && run.check_begun(worker).is_err();
-            if is_elsewhere { Err(Alone::Elsewhere) } else { Ok(()) }
+            for rank in 0..others.size() {
+                // Who has begun the run may be at its end. Looked at in this order: it has begun before it posts that frame.
+                let is_elsewhere = others.has_gone_on(worker, rank) && !run.has_begun(rank as Rank);
+                let is_in_another = clock_table.is_in_another_loop(worker, rank, calls, fingerprint);
+                if is_elsewhere || is_in_another.map_err(Alone::Failed)? {
+                    return Err(Alone::Elsewhere);
+                }
+            }
+            Ok(())
         });
         match met {
             Ok(()) => Ok(Ok(run)),
             Err(Alone::Failed(error)) => Ok(Err(error)),
             Err(Alone::Elsewhere) => {
                 drop(run);
-                self.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))?;
                 let what = "another worker has not found the loop's arrays open".into();
-                Ok(Err(hectare_dsm::Error::Tasks { rank: self.rank(), what }.into()))
+                self.stands_alone(site, hectare_dsm::Error::Tasks { rank: self.rank(), what }.into())
             }
         }
+    }
+
+    /// Finds out by an exchange who is elsewhere, as the others do who wait for this worker; if nobody is, it has failed by itself.
+    fn stands_alone<R>(&mut self, site: Site, error: Error) -> Result<Result<R>> {
+        self.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))?;
+        Ok(Err(error))
     }
 
     /// Opens arrays in one piece to what all workers run on them. Collective.

@@ -16,9 +16,13 @@ const CLOCKS: ClockWords = ClockWords::new(0, SLOTS);
 const FAILED: usize = CLOCKS.end();
 /// How many cells the worker has run.
 const PROGRESS: usize = FAILED + 1;
+/// In which loop over arrays that lie open the worker is, as a number for all that it says of it.
+const LOOP: usize = PROGRESS + 1;
+/// And after how many collective calls.
+const CALLS: usize = LOOP + 1;
 /// How many clocks of each worker this one has applied to its share of the buffered arrays; behind these, how many cells
 /// of each are in what it reads.
-const APPLIED: usize = PROGRESS + 1;
+const APPLIED: usize = CALLS + 1;
 
 /// Words in a line of memory.
 const LINE: usize = 8;
@@ -125,6 +129,27 @@ impl ClockTable {
     /// This worker has run so many.
     pub(crate) fn set_progress(&self, worker: &Worker, cells: u64) -> Result<()> {
         self.publish(worker, PROGRESS, cells)
+    }
+
+    /// This worker has begun a loop after so many collective calls.
+    pub(crate) fn set_loop(&self, worker: &Worker, calls: u64, fingerprint: u64) -> Result<()> {
+        // Who sees the calls sees the loop.
+        self.change(worker, |words| {
+            words.publish(LOOP, fingerprint);
+            words.publish(CALLS, calls);
+        })
+    }
+
+    /// Whether a worker has begun another loop than this after so many collective calls.
+    pub(crate) fn is_in_another_loop(
+        &self,
+        worker: &Worker,
+        rank: usize,
+        calls: u64,
+        fingerprint: u64,
+    ) -> Result<bool> {
+        let is = |words: &Cells<'_, u64>| words.observe(CALLS) == calls && words.observe(LOOP) != fingerprint;
+        self.look(worker, rank, is)
     }
 
     /// How many cells a worker had run when it published `clock`, one of its last clocks. Without buffered arrays nobody

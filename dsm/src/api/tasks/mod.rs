@@ -13,4 +13,6 @@ mod rows_tests;
 pub(crate) mod run;
 pub(crate) mod runs;
 #[cfg(test)]
+mod runs_tests;
+#[cfg(test)]
 mod tests;

@@ -44,9 +44,14 @@ impl InPlace {
         &self.core.name
     }
 
-    /// This worker has ended a run over it.
+    /// This worker has ended a run over it, unless it was closed since: what has its slot by then may be in the same epoch.
     fn end(&self) {
-        self.core.slot().own.runs.end(self.epoch);
+        let own = &self.core.slot().own;
+        // No round in which this worker takes part comes between this and the count, as its caller borrows the worker: the slot is not
+        // given to another area meanwhile.
+        if self.core.check_live().is_ok() && ownership::load_to_read(&own.ownership).epoch() == self.epoch {
+            own.runs.end(self.epoch);
+        }
     }
 
     /// How many elements it has.
@@ -110,6 +115,7 @@ impl Part {
         past: impl Fn(usize) -> Option<PastIn>,
         misfit: impl Fn(usize, &InPlace) -> Option<String>,
     ) -> Result<Part> {
+        Part::check_ended(worker, order, areas, &past)?;
         let begun = Part::begin_or_refuse(worker, order, areas, past, misfit);
         if begun.is_err() {
             // Those who have begun hear of it by `check_begun`.
@@ -125,6 +131,28 @@ impl Part {
             }
         }
         begun
+    }
+
+    /// Refuses a run before all workers have ended the last one. Nothing has changed then: it can be begun later.
+    fn check_ended(
+        worker: &Worker,
+        order: &Order,
+        areas: &[InPlace],
+        past: &impl Fn(usize) -> Option<PastIn>,
+    ) -> Result<()> {
+        for (at, area) in areas.iter().enumerate() {
+            let Some((epoch, past)) = past(at) else { continue };
+            let core = &area.core;
+            core.check_job(worker.shared())?;
+            core.check_live()?;
+            let own = &core.slot().own;
+            let is_same = ownership::load_to_read(&own.ownership).epoch() == epoch;
+            if is_same && !own.runs.have_ended(epoch, past.runs, order.workers as u64) {
+                let what = format!("a worker has not ended the last run over area {:?}", core.name);
+                return Err(Error::Tasks { rank: worker.rank(), what });
+            }
+        }
+        Ok(())
     }
 
     fn begin_or_refuse(
@@ -255,7 +283,7 @@ impl Part {
     }
 
     /// Whether a worker has begun the run; it may have left it since.
-    fn has_begun(&self, rank: Rank) -> bool {
+    pub(super) fn has_begun(&self, rank: Rank) -> bool {
         words(&self.shared, rank).done_in(self.number) != Done::NotBegun
     }
 

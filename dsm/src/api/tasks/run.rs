@@ -188,6 +188,14 @@ impl TaskRun {
         self.part.wait(worker, std::iter::empty(), |worker, _| look(worker))
     }
 
+    /// Whether a worker has begun the run; it may have ended it, or left it.
+    ///
+    /// # Panics
+    /// For ranks that no worker has.
+    pub fn has_begun(&self, rank: Rank) -> bool {
+        self.part.has_begun(rank)
+    }
+
     /// Finds out whether all have begun, when they have met since they did, in [`Worker::barrier`] for instance.
     ///
     /// # Errors
@@ -258,7 +266,9 @@ impl RunningTask<'_> {
                 // acquired (`TaskWords::done_in`), and those after it wait until it has ended; those that may run beside it
                 // touch none of its elements if one of the two writes them, for so was the graph checked. Whoever is in
                 // the run has the same graph, areas and epochs: all are in its number. Outside of the run nobody touches
-                // the area while it is open to tasks in this epoch, and there is no other run in the epoch (`begin`). A new
+                // the area while it is open to tasks in this epoch; whoever reads it between two runs is one of those without whom
+                // no task of the next one begins (`Area::read_between_runs`). Another run in the epoch begins when all have ended
+                // this one (`OpeningWords`). A new
                 // owner waits until this worker has been at a synchronization point (`wait_for_readers`), which needs
                 // `&mut Worker` and so ends `'a`. And there is one set of patches of an array, which lends its elements as
                 // it is borrowed itself.

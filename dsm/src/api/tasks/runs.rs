@@ -41,6 +41,8 @@ impl<T: Element> Area<T> {
     #[inline]
     pub fn read_between_runs<'w>(&self, worker: &'w Worker, runs: &Runs) -> Result<&'w [T]> {
         let core = runs.area.core();
+        // Handles of other jobs have the same numbers, and other elements.
+        self.core.check_job(worker.shared())?;
         core.check_job(worker.shared())?;
         core.check_live()?;
         let slot = core.slot();
@@ -90,9 +92,11 @@ impl Runs {
     /// One more has begun, in which this is area number `at`.
     pub(super) fn add(&mut self, part: &Part, at: usize) {
         let epoch = part.areas()[at].epoch();
-        let before = self.last.filter(|last| last.past.0 == epoch).map_or(0, |last| last.past.1.runs);
-        let past = (epoch, Past { run: part.number(), runs: before + 1 });
         let (workers, rank, incarnation) = (part.workers() as u64, part.rank(), part.incarnation());
+        let is_before =
+            |last: &Last| last.past.0 == epoch && last.rank == rank && last.incarnation == incarnation;
+        let before = self.last.filter(is_before).map_or(0, |last| last.past.1.runs);
+        let past = (epoch, Past { run: part.number(), runs: before + 1 });
         self.last = Some(Last { past, workers, rank, incarnation });
     }
 }

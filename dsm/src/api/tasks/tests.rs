@@ -3,16 +3,20 @@ use crate::tasks::{Access, Patches, Region, Span, Task, TaskGraph, TaskRun};
 use crate::{AreaSpec, Error, Job, Worker};
 use std::sync::Arc;
 
-fn line(elements: std::ops::Range<usize>) -> Region {
+pub(super) fn line(elements: std::ops::Range<usize>) -> Region {
     Region::of([elements])
 }
 
-fn access(reads: Vec<Region>, writes: Vec<Region>) -> Vec<Access> {
+pub(super) fn access(reads: Vec<Region>, writes: Vec<Region>) -> Vec<Access> {
     vec![Access { array: 0, reads, writes }]
 }
 
 /// Runs all tasks of a worker.
-fn run_all(worker: &mut Worker, run: &mut TaskRun, mut act: impl FnMut(&crate::tasks::RunningTask<'_>)) {
+pub(super) fn run_all(
+    worker: &mut Worker,
+    run: &mut TaskRun,
+    mut act: impl FnMut(&crate::tasks::RunningTask<'_>),
+) {
     while run.done() < run.len() {
         run.wait::<Error>(worker, |_| Ok(())).unwrap();
         let task = run.next(worker).unwrap();
@@ -113,7 +117,7 @@ fn tasks_of_three_workers_see_what_those_before_them_wrote() {
 }
 
 /// A graph of one worker with one task that writes elements `start..8` of eight.
-fn alone(start: usize) -> Arc<TaskGraph> {
+pub(super) fn alone(start: usize) -> Arc<TaskGraph> {
     let tasks = vec![vec![Task { accesses: access(vec![], vec![line(start..8)]), after: vec![] }]];
     Arc::new(TaskGraph::new(vec![vec![8]], tasks).unwrap())
 }
@@ -392,7 +396,7 @@ fn a_worker_that_dies_is_noticed_by_those_who_wait() {
 }
 
 /// A task of worker `1 - reader` that writes all elements; the other has none.
-fn written_by_the_other(reader: usize) -> Arc<TaskGraph> {
+pub(super) fn written_by_the_other(reader: usize) -> Arc<TaskGraph> {
     let mut tasks = vec![vec![], vec![]];
     tasks[1 - reader].push(Task { accesses: access(vec![], vec![line(0..512)]), after: vec![] });
     Arc::new(TaskGraph::new(vec![vec![512]], tasks).unwrap())

@@ -130,6 +130,22 @@ fn mutant_a_run_that_is_found_ended_weakly() {
     });
 }
 
+#[test]
+#[should_panic]
+fn mutant_a_reader_that_begins_the_next_run_weakly() {
+    read_between(Mutant::None, |opening| {
+        opening.words[0].run.weaken(Access::Store, Ordering::Release, Ordering::Relaxed);
+    });
+}
+
+#[test]
+#[should_panic]
+fn mutant_a_writer_that_finds_the_reader_in_the_run_weakly() {
+    read_between(Mutant::None, |opening| {
+        opening.words[0].run.weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed);
+    });
+}
+
 /// Of three workers, one has tasks in the first run. The others have none; one of them would begin the next at once.
 fn begins_the_next(begins_early: bool) {
     explore(3, move || {

@@ -75,9 +75,13 @@ impl OpeningWords {
             Ok(_) => true,
             Err(now) => now == run,
         };
-        let of_all = self.workers.compare_exchange(0, workers, Ordering::Relaxed, Ordering::Relaxed);
+        let of_all = || match self.workers.compare_exchange(0, workers, Ordering::Relaxed, Ordering::Relaxed)
+        {
+            Ok(_) => true,
+            Err(now) => now == workers,
+        };
         is_next
-            && (of_all.is_ok() || of_all == Err(workers))
+            && of_all()
             // Whoever has begun does not begin again.
             && self.begun.fetch_add(1, Ordering::Relaxed) % REFUSED < (past.runs + 1) * workers
     }

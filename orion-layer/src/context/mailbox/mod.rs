@@ -107,6 +107,11 @@ impl Mailbox {
         self.has_followed
     }
 
+    /// The number of the loop that this worker is in ([`Mailbox::set_fingerprint`]).
+    pub(super) fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
     /// Calls until now are not the program's.
     pub(super) fn forget_last(&mut self) {
         self.last = None;
@@ -119,16 +124,9 @@ impl Mailbox {
         fabric.leave(size_of::<Head>() + bytes.len(), &mut |frame| write(frame, &head, &bytes))
     }
 
-    /// Whether a worker has posted a frame that this one has not waited for, or has left its exit notice. `frame` gives the newest frame
-    /// of a worker, and `left_by` its notice.
-    pub(super) fn is_left_behind<'f>(
-        &self,
-        size: usize,
-        frame: impl Fn(usize) -> Result<&'f [u8]>,
-        left_by: impl Fn(usize) -> Option<&'f [u8]>,
-    ) -> bool {
-        let is_newer = |rank| frame(rank).is_ok_and(|frame| split(frame).0.sequence > self.sequence);
-        (0..size).any(|rank| is_newer(rank) || left_by(rank).is_some())
+    /// Whether this frame is one that this worker has not waited for.
+    pub(super) fn is_newer(&self, frame: &[u8]) -> bool {
+        split(frame).0.sequence > self.sequence
     }
 
     /// Says `outcome` to all and gets the reply of each of them; `on_reply` is called once per worker, by rank,
