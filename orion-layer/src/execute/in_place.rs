@@ -52,27 +52,41 @@ impl Context<'_> {
         }
     }
 
-    /// Opens the arrays that lie in place to the tiles of all workers, unless this worker has failed before, or they lie open already;
-    /// and begins the run of this worker's tiles. Collective. All know of an outer error; an inner one is of this worker alone, who has
-    /// to tell the others.
-    pub(super) fn begin_run<A: Arrays>(
+    /// Opens the arrays that lie in place to the tiles of all workers, unless this worker has failed before, and begins the run of its
+    /// tiles. Collective. All know of an outer error; an inner one is of this worker alone, who has to tell the others.
+    pub(super) fn open_and_begin<A: Arrays>(
         &mut self,
         plan: &LoopPlan,
         tasks: &Arc<TaskGraph>,
         arrays: &mut A,
-        is_open: bool,
         before: Result<()>,
     ) -> Result<Result<TaskRun>> {
-        if !is_open {
-            self.open_to_tasks(plan, in_place(plan, arrays), before)?;
+        self.open_to_tasks(plan, in_place(plan, arrays), before)?;
+        Ok(self.begin_run(plan, tasks, arrays))
+    }
+
+    /// The same where they lie open already ([`Context::is_left_open`]): nobody has met, so it is found out whether all come.
+    pub(super) fn begin_open<A: Arrays>(
+        &mut self,
+        plan: &LoopPlan,
+        tasks: &Arc<TaskGraph>,
+        arrays: &mut A,
+    ) -> Result<Result<TaskRun>> {
+        match self.begin_run(plan, tasks, arrays) {
+            Ok(run) => self.all_begin(plan.site, run),
+            Err(error) => self.stands_alone(plan.site, error),
         }
+    }
+
+    fn begin_run<A: Arrays>(
+        &mut self,
+        plan: &LoopPlan,
+        tasks: &Arc<TaskGraph>,
+        arrays: &mut A,
+    ) -> Result<TaskRun> {
         let mut arrays = in_place(plan, arrays);
         let mut runs: Vec<_> = arrays.iter_mut().filter_map(|array| array.runs()).collect();
-        match TaskRun::begin_next(self.fabric.worker, tasks.clone(), &mut runs) {
-            Ok(run) if is_open => self.all_begin(plan.site, run),
-            Err(error) if is_open => self.stands_alone(plan.site, error.into()),
-            begun => Ok(begun.map_err(Error::from)),
-        }
+        Ok(TaskRun::begin_next(self.fabric.worker, tasks.clone(), &mut runs)?)
     }
 
     /// Waits until all workers have begun the run, of whom none has said yet that it came to this loop. If one is at another place of

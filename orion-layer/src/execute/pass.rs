@@ -85,7 +85,8 @@ impl Context<'_> {
             false => (None, handed),
         };
         let run = match &plan.tasks {
-            Some(tasks) => self.begin_run(plan, tasks, arrays, is_open, handed)?.map(Some),
+            Some(tasks) if is_open => self.begin_open(plan, tasks, arrays)?.map(Some),
+            Some(tasks) => self.open_and_begin(plan, tasks, arrays, handed)?.map(Some),
             None => handed.map(|()| None),
         };
         let mut tree = Tree::new(accumulators, plan.cells);

@@ -1,7 +1,6 @@
 //! Workers that will not come: what a launcher knows and those who wait for them do not.
 use super::Job;
 use crate::error::{Error, Rank, Result};
-use crate::segment::layout::WorkerRecord;
 use std::sync::atomic::Ordering;
 
 impl Job {
@@ -70,9 +69,8 @@ impl Job {
     /// name. False for ranks that are not of this host.
     pub fn is_consequence(&self, rank: Rank) -> bool {
         // Relaxed: nothing else was written that who reads it needs. A process that has ended has written it.
-        let says = |record: &WorkerRecord| record.follows.load(Ordering::Relaxed) != 0;
         self.check_rank_here(rank).is_ok()
-            && self.shared.segment.workers().get(rank as usize).is_some_and(says)
+            && self.shared.segment.workers()[rank as usize].follows.load(Ordering::Relaxed) != 0
     }
 
     fn check_rank_here(&self, rank: Rank) -> Result<()> {

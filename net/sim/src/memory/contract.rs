@@ -140,12 +140,12 @@ impl Memory for HostMemory {
             return true;
         }
         self.end_writes(group);
-        let was_here = self.was_here(group);
         let Some(remote) = self.remote.get_mut(&group) else { return true };
-        // Publishing may not fail for groups that this host created or had, as they stay known here after they were given away; nor
-        // for a group that its owner has left to this host, as it is nowhere else.
+        // Publishing may not fail for groups that this host has left, as they stay known here; nor for a group that its owner has left
+        // to this host, as it is nowhere else.
         let judge = self.judge.borrow();
-        let may_fail = !was_here && judge.now < self.fails_until && !judge.is_between_owners(group);
+        let may_fail =
+            !self.left.contains(&group) && judge.now < self.fails_until && !judge.is_between_owners(group);
         drop(judge);
         let is_new = |(member, version): (&RemoteArea, &Version)| member.version < Some(*version);
         let fails = may_fail && self.random.chance(self.failing);

@@ -39,11 +39,6 @@ impl Own {
 }
 
 impl HostMemory {
-    /// Whether a worker of this host has been a group's owner.
-    pub(super) fn was_here(&self, group: GroupId) -> bool {
-        group.home() == self.host || self.had.contains(&group)
-    }
-
     /// The worker gives a group to the worker of another host, which has the host's number.
     pub(crate) fn give(&mut self, to: HostId) {
         let here = self.host;
@@ -195,7 +190,7 @@ impl HostMemory {
         self.remote.insert(group, remote);
         own.given = None;
         self.gone.push(own);
-        self.had.insert(group);
+        self.left.insert(group);
         self.judge.borrow_mut().owned(group, None);
         true
     }

@@ -83,11 +83,11 @@ pub(crate) struct HostMemory {
     pub(crate) short_until: u64,
     /// Of a thousand states that arrive until then, so many cannot be handed over to the rounds.
     pub(crate) failing: u64,
-    /// Groups that this host has left to others.
-    had: BTreeSet<GroupId>,
     pub(crate) fails_until: u64,
     /// The groups of those.
     pub(crate) failed: Vec<GroupId>,
+    /// Groups that this host has left to others: they stay known here.
+    left: BTreeSet<GroupId>,
     /// So many calls of the agent do something; then it is dead.
     pub(crate) fuel: Option<u32>,
     random: Random,
@@ -131,9 +131,9 @@ impl HostMemory {
             events: VecDeque::new(),
             short_until: 0,
             failing: 0,
-            had: BTreeSet::new(),
             fails_until: 0,
             failed: Vec::new(),
+            left: BTreeSet::new(),
             fuel: None,
             random,
         }
