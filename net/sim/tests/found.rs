@@ -279,3 +279,11 @@ fn a_cut_of_members_that_came_later() {
         keeps_its_promises_failing(300, 60, |options| Options { crashes: 12, ..options }, seed);
     }
 }
+
+/// A new directory heard of a name that the one before it had refused, before it heard of the name that stood in its way, and forgot
+/// the former: the host with the name never heard of the clash.
+#[test]
+fn a_refusal_before_what_it_is_because_of() {
+    let outcome = run(of(6400184));
+    assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
+}

@@ -131,7 +131,10 @@ impl Node {
             match holder.filter(|_| of_same.is_none()).filter(is_real) {
                 // By the directory before this one, which may not have told the other side.
                 Some((holder, error)) if was_refused => self.tell_conflict(holder, area.group.home(), error),
-                None if was_refused => {}
+                // Who has the name may still have to say so.
+                None if was_refused => {
+                    directory.waiting.insert(area, stated);
+                }
                 None => {
                     directory.enter(area, stated);
                     self.tell(area.group.home(), Register::Named(area, Ok(())));

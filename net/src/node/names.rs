@@ -53,8 +53,14 @@ impl Node {
     }
 
     pub(super) fn withdraw_name(&mut self, area: AreaId) {
-        self.names.refused.remove(&area);
-        let Some(stated) = self.names.areas.remove(&area) else { return };
+        let was_refused = self.names.refused.remove(&area).is_some();
+        let Some(stated) = self.names.areas.remove(&area) else {
+            // A new directory may have been told of it.
+            if was_refused {
+                self.tell(HostId::FIRST, Register::Name(area, None));
+            }
+            return;
+        };
         self.clocks.stir_all();
         let directory = self.peers.get(&HostId::FIRST);
         if stated.said.accepted && directory.is_some_and(|peer| !peer.outbox.is_known(Key::Name(area))) {
