@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench learning [-- --quick] [-- TRAIN TEST]`, with two files of lines `user item rating` (indices from
 //! 0), or ratings that are generated. The targets of the second table are for MovieLens-1M.
-#![allow(dead_code)]
+#[allow(dead_code, reason = "the program's `main` and what only it uses")]
 #[path = "../examples/factorize/main.rs"]
 mod factorize;
 
@@ -95,15 +95,6 @@ fn errors(bench: &Bench) {
             );
         }
         println!();
-    }
-}
-
-/// Errors that are lower than serial ones by more than chance are no fault, but are told.
-fn verdict(difference: f64, within: f64) -> &'static str {
-    match difference {
-        d if d > within => "HIGH",
-        d if d < -within => "low ",
-        _ => "ok  ",
     }
 }
 

@@ -4,7 +4,6 @@
 //! `cargo bench --bench relaxed [-- --quick] [-- --json FILE]`. Examples are generated with RCV1's shape: 100,000 rows of
 //! 71 of 47,236 features drawn from Zipf's law with exponent 1 (20,000 rows with `--quick`). `HECTARE_LIBSVM` and
 //! `HECTARE_LIBSVM_TEST` name files of examples to use instead.
-#![allow(dead_code)]
 #[path = "../examples/sparse_lr/main.rs"]
 mod sparse_lr;
 mod support;

@@ -5,7 +5,6 @@
 //! use instead. Both sides have the rows in a random order, as the program has those of files. Two workers are compared with two
 //! serial loops at once, each over half of the rows with weights of its own. The program puts frequent features first; so the serial
 //! loops are timed that way, too.
-#![allow(dead_code)]
 #[path = "../examples/sparse_lr/main.rs"]
 mod sparse_lr;
 mod support;

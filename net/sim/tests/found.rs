@@ -280,10 +280,10 @@ fn a_cut_of_members_that_came_later() {
     }
 }
 
-/// A new directory heard of a name that the one before it had refused, before it heard of the name that stood in its way, and forgot
-/// the former: the host with the name never heard of the clash.
+/// A new directory heard of a refused name before it heard of the name in its way, and forgot the refused one: the host with the other
+/// one never heard of the clash.
 #[test]
-fn a_refusal_before_what_it_is_because_of() {
+fn a_refusal_before_the_name_in_its_way() {
     let outcome = run(of(6400184));
     assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
 }

@@ -16,7 +16,7 @@ pub(super) struct Directory {
     table: Table,
     /// How many accepted names each host has restated, and how many it has to.
     restated: BTreeMap<HostId, (BTreeSet<AreaId>, Option<u32>)>,
-    /// New names that wait for all hosts.
+    /// New names that wait for all hosts, and names that the directory before this one refused, until it is known which are in their way.
     waiting: BTreeMap<AreaId, Stated>,
     lookups: BTreeMap<(HostId, u32), Lookup>,
 }
@@ -131,7 +131,7 @@ impl Node {
             match holder.filter(|_| of_same.is_none()).filter(is_real) {
                 // By the directory before this one, which may not have told the other side.
                 Some((holder, error)) if was_refused => self.tell_conflict(holder, area.group.home(), error),
-                // Who has the name may still have to say so.
+                // The holder may not have restated its name yet.
                 None if was_refused => {
                     directory.waiting.insert(area, stated);
                 }
