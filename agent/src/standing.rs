@@ -114,6 +114,7 @@ fn counters(relay: &Relay) -> Vec<(String, String, u64)> {
         ("cuts", "sent", node.cuts),
         ("cuts", "refused", node.cuts_refused),
         ("cuts", "arrived", node.arrivals),
+        ("cuts", "overtaken", node.cuts_overtaken),
         ("lines", "sent", node.lines_sent),
         ("lines", "placed", node.lines_placed),
         ("lines", "resent", node.lines_resent),

@@ -1,4 +1,5 @@
-//! Seeds that broke a promise once, each with what was wrong. They do so on the code before its repair.
+//! Seeds that broke a promise once, each with what was wrong. They did so on the code before its repair; a change of the protocol since
+//! may have made other runs of them.
 use hectare_sim::{Options, run};
 
 /// The run of a seed, without what was not simulated when it broke a promise.
@@ -286,4 +287,17 @@ fn a_cut_of_members_that_came_later() {
 fn a_refusal_before_the_name_in_its_way() {
     let outcome = run(of(6400184));
     assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
+}
+
+/// A question was heard late at a host to which the group then came: it was answered there, though it had been elsewhere, and its host
+/// said so in the next packet.
+#[test]
+fn a_question_that_is_asked_no_more() {
+    let with = |handovers, seed| Options { handovers, ..Options::of(seed) };
+    let ordinary = Options::of(1387);
+    for options in [ordinary, with(60, 300260), with(60, 300435)] {
+        let seed = options.seed;
+        let outcome = run(options);
+        assert!(outcome.broken.is_empty(), "seed {seed}: {:?}", outcome.broken);
+    }
 }

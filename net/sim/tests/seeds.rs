@@ -45,6 +45,7 @@ fn the_faults_happen() {
     assert!(sum(|counters| counters.lines_resent) > 0);
     assert!(sum(|counters| counters.stale_lines) > 0);
     assert!(sum(|counters| counters.cuts_refused) > 0);
+    assert!(sum(|counters| counters.cuts_overtaken) > 1000);
     assert!(sum(|counters| counters.violations) > 0, "the impostor is noticed");
     assert!(sum(|counters| counters.pins_refused) > 0);
     assert!(sum(|counters| counters.skipped_labels) > 0);

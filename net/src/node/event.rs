@@ -381,6 +381,8 @@ pub struct Counters {
     pub cuts: u64,
     pub arrivals: u64,
     pub cuts_refused: u64,
+    /// Cuts that the next one was sent in place of, before they had ended.
+    pub cuts_overtaken: u64,
     /// Subscribers that got a later state in place of the last one of a label.
     pub skipped_labels: u64,
     /// States that could not be pinned.

@@ -15,6 +15,7 @@ mod ownerless;
 mod peer;
 mod peers;
 mod place;
+mod subscribers;
 mod table;
 mod trains;
 
@@ -51,6 +52,7 @@ pub struct Node {
     /// How often each pinned state is used.
     pins: BTreeMap<PinId, u32>,
     last_cut: u64,
+    last_unsent: u64,
     last_state: u64,
     last_question: u32,
     /// Groups of which trains may depart.
@@ -98,6 +100,7 @@ impl Node {
             under_way: BTreeMap::new(),
             pins: BTreeMap::new(),
             last_cut: 0,
+            last_unsent: 0,
             last_state: 0,
             last_question: 0,
             stirred: BTreeSet::new(),

@@ -11,6 +11,10 @@ pub(super) const EXPRESS: usize = 0;
 pub(super) const SLOW: usize = 1;
 /// So many labels are known of a group: enough to tell a subscriber that is behind which clocks it may count.
 pub(super) const LABELS: usize = 8;
+/// Until one of them has arrived, cuts of so many lines in all may be overtaken: each next one has their lines again.
+const OVERTAKEN_LINES: u64 = 1024;
+/// A cut is overtaken by one that no clock covers when it began so long ago. Where acknowledgements take longer, they are not waited for.
+const OVERTAKE_NS: u64 = 500_000;
 
 /// A group of this host.
 #[derive(Debug, Default)]
@@ -50,6 +54,8 @@ pub(super) struct Subscriber {
     pub(super) ride: Option<Ride>,
     /// The cut whose end it has to tell before the next one.
     pub(super) credit: Option<u64>,
+    /// The cuts that the one under way has overtaken: they may still arrive, and end before it.
+    pub(super) overtaken: Option<Overtaken>,
     pub(super) slow: bool,
     pub(super) departed_ns: Option<u64>,
     /// A forced sync waits for no interval.
@@ -63,13 +69,29 @@ pub(super) struct Subscriber {
     pub(super) since: u64,
 }
 
+/// Cuts to one subscriber, each overtaken by the next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Overtaken {
+    pub(super) first: u64,
+    /// Of all of them together.
+    pub(super) lines: u64,
+}
+
 impl Subscriber {
+    /// The cut under way was overtaken by the next.
+    pub(super) fn note_overtaken(&mut self, cut: u64, lines: u64) {
+        let overtaken = self.overtaken.get_or_insert(Overtaken { first: cut, lines: 0 });
+        overtaken.lines += lines;
+        self.credit = None;
+    }
+
     /// One that was sent nothing yet.
     pub(super) fn new(said: Subscription) -> Subscriber {
         Subscriber {
             said,
             ride: None,
             credit: None,
+            overtaken: None,
             slow: false,
             departed_ns: None,
             hurry: false,
@@ -263,6 +285,27 @@ impl Outbound {
         }
     }
 
+    /// From when on a subscriber may be sent the newest state though the last cut to it has not ended, if at all: that cut was sent
+    /// whole, and it and those before it are so small that sending their lines again costs little.
+    pub(super) fn may_overtake(
+        &self,
+        subscriber: &Subscriber,
+        choice: Choice,
+        is_covered: bool,
+    ) -> Option<u64> {
+        let ride = subscriber.ride.as_ref()?;
+        let train = self.trains[EXPRESS].as_ref().filter(|_| ride.slot == EXPRESS)?;
+        let lines = subscriber.overtaken.map_or(0, |overtaken| overtaken.lines) + ride.total;
+        let is_sent = !ride.has_work() && ride.placed.is_none() && lines <= OVERTAKEN_LINES;
+        let is_newer = self.newest.as_ref().is_some_and(|newest| newest.round > train.pinned.state.round);
+        if !is_sent || !is_newer || choice.kept.is_some() || subscriber.said.stage != Stage::Free {
+            return None;
+        }
+        // Who is at the next clock already waits for what that covers.
+        let waits_ns = if is_covered && choice.label > ride.label { 0 } else { OVERTAKE_NS };
+        Some(subscriber.departed_ns?.saturating_add(waits_ns))
+    }
+
     /// At least this long between the beginnings of cuts to one host.
     pub(super) fn interval_us(&self) -> u64 {
         self.intervals_us.iter().copied().min().unwrap_or(0)
@@ -369,5 +412,95 @@ mod tests {
         let many: Vec<(u64, u64)> = (5..5 + LABELS as u64).map(|label| (label, label)).collect();
         let kept = Some(3 + LABELS as u64);
         assert_eq!(group(&many, 0, 0).choose(HOST, Some(3)), Some(Choice { kept, label: 4 }));
+    }
+
+    /// A group whose subscriber is sent a cut of so many lines, all of which have left, and that has published since.
+    fn on_its_way(total: u64) -> Outbound {
+        let mut outbound = group(&[(1, 10), (2, 20)], 10, 0);
+        let state = State { round: 15, label: 1, versions: Vec::new() };
+        outbound.trains[EXPRESS] = Some(Train {
+            cut: 7,
+            pinned: Pinned { pin: crate::memory::PinId(1), state, published_ns: 0 },
+            lines: Vec::new(),
+            starts: vec![0, total],
+            departed_ns: 1_000,
+            fastest_ns: None,
+        });
+        let subscriber = outbound.subscribers.get_mut(&HOST).expect("it subscribes");
+        subscriber.departed_ns = Some(1_000);
+        subscriber.ride = Some(Ride {
+            slot: EXPRESS,
+            cut: 7,
+            base: 1,
+            label: 1,
+            members: 1,
+            total,
+            cursor: total,
+            lost: Intervals::default(),
+            begun: false,
+            headers: 1,
+            placed: None,
+        });
+        outbound
+    }
+
+    /// From when on the newest state may overtake the cut.
+    fn overtakes(outbound: &Outbound, is_covered: bool) -> Option<u64> {
+        outbound.may_overtake(&outbound.subscribers[&HOST], Choice { kept: None, label: 2 }, is_covered)
+    }
+
+    #[test]
+    fn what_clocks_wait_for_overtakes_at_once_and_all_else_after_a_while() {
+        assert_eq!(overtakes(&on_its_way(4), true), Some(1_000));
+        assert_eq!(overtakes(&on_its_way(4), false), Some(1_000 + OVERTAKE_NS));
+        // Nobody waits for more of a label that is on its way.
+        let outbound = on_its_way(4);
+        let same = Choice { kept: None, label: 1 };
+        let due = outbound.may_overtake(&outbound.subscribers[&HOST], same, true);
+        assert_eq!(due, Some(1_000 + OVERTAKE_NS));
+    }
+
+    #[test]
+    fn only_the_newest_state_overtakes_and_only_what_was_sent_whole() {
+        let but = |change: fn(&mut Outbound)| {
+            let mut outbound = on_its_way(4);
+            change(&mut outbound);
+            overtakes(&outbound, true)
+        };
+        fn ride(outbound: &mut Outbound) -> &mut Ride {
+            outbound.subscribers.get_mut(&HOST).and_then(|it| it.ride.as_mut()).expect("it rides")
+        }
+        assert!(but(|_| ()).is_some());
+        assert_eq!(but(|outbound| ride(outbound).cursor = 3), None);
+        assert_eq!(but(|outbound| ride(outbound).lost.insert(0..1)), None);
+        assert_eq!(but(|outbound| ride(outbound).placed = Some(Placed::default())), None);
+        assert_eq!(but(|outbound| ride(outbound).slot = SLOW), None);
+        assert_eq!(but(|outbound| outbound.newest.as_mut().expect("one").round = 15), None);
+        // It has arrived, and is published soon; or waits until another one is.
+        for stage in [Stage::Complete, Stage::Busy] {
+            let mut outbound = on_its_way(4);
+            outbound.subscribers.get_mut(&HOST).expect("it subscribes").said.stage = stage;
+            assert_eq!(overtakes(&outbound, true), None);
+        }
+        let kept = Choice { kept: Some(1), label: 1 };
+        let outbound = on_its_way(4);
+        assert_eq!(outbound.may_overtake(&outbound.subscribers[&HOST], kept, true), None);
+    }
+
+    #[test]
+    fn the_lines_of_cuts_that_are_overtaken_are_bounded() {
+        assert!(overtakes(&on_its_way(OVERTAKEN_LINES), true).is_some());
+        assert_eq!(overtakes(&on_its_way(OVERTAKEN_LINES + 1), true), None);
+        let mut outbound = on_its_way(500);
+        for cut in [5, 6] {
+            assert!(overtakes(&outbound, true).is_some(), "{cut}");
+            let subscriber = outbound.subscribers.get_mut(&HOST).expect("it subscribes");
+            subscriber.credit = Some(cut);
+            subscriber.note_overtaken(cut, 500);
+        }
+        assert_eq!(overtakes(&outbound, true), None);
+        let subscriber = &outbound.subscribers[&HOST];
+        assert_eq!(subscriber.overtaken.expect("two are").first, 5);
+        assert_eq!(subscriber.credit, None, "they may never end");
     }
 }

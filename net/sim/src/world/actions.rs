@@ -147,6 +147,7 @@ pub(super) fn add(to: &mut Counters, more: &Counters) {
     to.cuts += more.cuts;
     to.arrivals += more.arrivals;
     to.cuts_refused += more.cuts_refused;
+    to.cuts_overtaken += more.cuts_overtaken;
     to.skipped_labels += more.skipped_labels;
     to.pins_refused += more.pins_refused;
     to.lines_sent += more.lines_sent;

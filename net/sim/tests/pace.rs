@@ -1,0 +1,53 @@
+//! How long a clock takes on virtual time, where nothing is lost.
+use hectare_sim::{MS, Mode, Options, run};
+
+/// Of two hosts, a way of 5 ms apart, so many iterations.
+fn far(mode: Mode, iterations: u64) -> Options {
+    Options {
+        hosts: 2,
+        mode,
+        iterations,
+        groups: 1,
+        members: 1,
+        lines: 4,
+        attach: 1000,
+        interval_us: 0,
+        loss: 0,
+        corrupt: 0,
+        duplicate: 0,
+        false_loss: 0,
+        delay_ns: 5 * MS,
+        jitter_ns: 1,
+        rate: 0,
+        window: 100_000,
+        faults_until: 0,
+        partitions: 0,
+        pauses: 0,
+        crashes: 0,
+        renewals: 0,
+        handovers: 0,
+        short: 0,
+        failing: 0,
+        requests: 0,
+        on_demand: 0,
+        placing: false,
+        drops: 0,
+        gives_here: 0,
+        worker_deaths: 0,
+        impostor: false,
+        death: false,
+        ..Options::of(0)
+    }
+}
+
+/// Of 4.5 s of rounds that publish all the time, what arrives. The next state follows the last one, and does not wait until that was
+/// acknowledged: then 800 would arrive. It goes on so, however much was sent. A cut that ends after the next one has left is no reason to
+/// send that again: then 1700 would be refused.
+#[test]
+fn states_follow_each_other_without_acknowledgements() {
+    let outcome = run(far(Mode::Free, 2000));
+    assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
+    let counters = outcome.counters;
+    assert!(counters.arrivals > 3000, "{counters:?}");
+    assert!(counters.cuts_refused < 800, "{counters:?}");
+}
