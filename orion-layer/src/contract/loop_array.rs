@@ -141,6 +141,13 @@ pub trait LoopArray {
     fn close(&mut self, _worker: &mut Worker) -> Result<()> {
         Ok(())
     }
+    /// Asks other hosts for what [`LoopArray::enter`] will read, so that it waits once for all arrays of a loop.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn ask(&self, _worker: &Worker) -> Result<()> {
+        Ok(())
+    }
     /// Begins a pass in which the array is relaxed or buffered, and open. Whether it takes part in clocks.
     ///
     /// # Errors

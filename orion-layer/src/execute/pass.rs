@@ -107,7 +107,9 @@ impl Context<'_> {
         let Progress { begun, clocks, mut spent, .. } = progress;
         let waited = Instant::now();
         let in_place = plan.tasks.is_some();
-        if worked.is_ok() && clocks.is_some() {
+        // Where each has copies of its own, nobody writes what another reads: the exchange after the pass is enough.
+        let in_copies = self.works_in_copies(plan, arrays);
+        if worked.is_ok() && clocks.is_some() && !in_copies {
             // Whoever is not here yet may still write. One who has failed says so here, and calls once, as this does.
             if let Err(error) = self.exchange(head.site, Outcome::Value(&[]), |_, _| Ok(())) {
                 self.abandon(plan, arrays, begun, &error.to_string());
@@ -123,8 +125,12 @@ impl Context<'_> {
             self.abandon(plan, arrays, begun, &error.to_string());
             return Err(self.fail(head.site, error));
         }
-        let (values, longest) =
-            self.combine(head.site, accumulators, plan, plan.cells, tree, [took, spent.compute])?;
+        let combined = self.combine(head.site, accumulators, plan, plan.cells, tree, [took, spent.compute]);
+        if let (Err(error), true) = (&combined, in_copies) {
+            // Another worker's part of what this one has is missing.
+            self.abandon(plan, arrays, begun, &error.to_string());
+        }
+        let (values, longest) = combined?;
         self.leave_open(plan, arrays);
         spent.wait += waited.elapsed();
         if clocks.is_some() {
@@ -178,6 +184,7 @@ impl Context<'_> {
                 array.rearrange(self, head.site, &layout)?;
             }
         }
+        let in_copies = self.works_in_copies(plan, arrays);
         let mut each = arrays.each();
         if !each.iter().any(|array| array.is_written()) {
             return Ok(Begun::without_parts(each.len(), false));
@@ -190,8 +197,10 @@ impl Context<'_> {
             // By which those who wait for parts learn of failures.
             self.clock_table()?.reset(self.fabric.worker)?;
         }
-        // Whoever is not here yet may still read what the last loop left.
-        self.exchange(head.site, Outcome::Value(&[]), |_, _| Ok(()))?;
+        if !in_copies {
+            // Whoever is not here yet may still read what the last loop left.
+            self.exchange(head.site, Outcome::Value(&[]), |_, _| Ok(()))?;
+        }
         let recalled = each.iter_mut().try_for_each(|array| array.recall(self.fabric.worker));
         match (recalled, self.fabric.spans_hosts()) {
             // Nobody has to give back parts that were published.
@@ -210,6 +219,18 @@ impl Context<'_> {
             })
         });
         Ok(Begun { ahead, is_open: false, handed })
+    }
+
+    /// Whether all that the loop writes is relaxed, and lies in copies: on several hosts, where others read what is published. Then no
+    /// worker changes before the end of a pass what another reads, and none has to wait for the others before it takes its arrays back.
+    fn works_in_copies<A: Arrays>(&self, plan: &LoopPlan, arrays: &mut A) -> bool {
+        let is_copied = |array: &dyn LoopArray| {
+            !array.is_written() || matches!(array.treatment(), Treatment::Relaxed | Treatment::Buffered)
+        };
+        self.fabric.spans_hosts()
+            && plan.free.is_none()
+            && has_clocks(plan, arrays)
+            && arrays.each().iter().all(|array| is_copied(&**array))
     }
 
     /// Opens what is relaxed to all, and sets the clocks.

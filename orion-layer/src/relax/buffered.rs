@@ -271,6 +271,11 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
         state.into_iter().try_for_each(|part| part.close(worker))
     }
 
+    fn ask(&self, worker: &Worker) -> Result<()> {
+        self.all.target.ask(worker)?;
+        self.all.state.as_ref().map_or(Ok(()), |state| state.ask(worker))
+    }
+
     fn enter(&mut self, worker: &mut Worker, params: &PassParams) -> Result<bool> {
         self.params = Some(*params);
         let all = &mut *self.all;

@@ -117,6 +117,10 @@ impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
         self.array.partitions().iter_mut().try_for_each(|partition| partition.close(worker))
     }
 
+    fn ask(&self, worker: &Worker) -> Result<()> {
+        self.array.ask(worker)
+    }
+
     fn enter(&mut self, worker: &mut Worker, params: &PassParams) -> Result<bool> {
         if params.workers == 1 {
             // Nobody else is there to read or write it: it is as exact as it would be under `&mut`.

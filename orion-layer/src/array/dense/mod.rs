@@ -195,6 +195,11 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.view_on(context.fabric.worker, None)
     }
 
+    /// Asks other hosts for what they have of it, all at once, so that who reads it then waits once.
+    pub(crate) fn ask(&self, worker: &Worker) -> Result<()> {
+        self.parts.iter().try_for_each(|partition| partition.ask(worker))
+    }
+
     pub(crate) fn view_on<'a>(
         &'a self,
         worker: &'a Worker,
@@ -203,7 +208,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.check()?;
         let whole = Window::new(&self.shape, 0, &(0..self.shape[0]));
         let mut parts = Vec::with_capacity(self.parts.len());
-        self.parts.iter().try_for_each(|partition| partition.ask(worker))?;
+        self.ask(worker)?;
         for (part, partition) in self.parts.iter().enumerate() {
             let window = self.window(part);
             if window.len() != 0 {

@@ -48,6 +48,7 @@ impl Clocks {
         worker: &mut Worker,
         arrays: &mut [&mut dyn LoopArray],
     ) -> Result<Clocks> {
+        arrays.iter().try_for_each(|array| array.ask(worker))?;
         let mut ticks = false;
         for array in arrays.iter_mut() {
             ticks |= array.enter(worker, &params)?;
