@@ -1,9 +1,13 @@
-//! A loop whose clocks cross a network with a long way: the same under each consistency.
+//! A network with a long way: a loop whose clocks cross it, under each consistency, and how old what others write is.
 use super::{Cluster, figure, in_role, median};
 use hectare_hosts::Settings;
 use hectare_orion::relax::{AdaRevision, Consistency, Every};
 use hectare_orion::{Result, parallel_for};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
+
+/// How long an area is watched, and how long its reader waits for it at most.
+const WATCHED: Duration = Duration::from_secs(3);
+const LONG: Duration = Duration::from_secs(20);
 
 const ONE_WAY: Duration = Duration::from_millis(5);
 const EXAMPLES: usize = 20_000;
@@ -50,6 +54,35 @@ pub(crate) fn play(consistency: &str) -> Result<()> {
     Ok(())
 }
 
+/// The mean age in milliseconds of an area that a worker of the other host writes each millisecond.
+pub(crate) fn watch() -> hectare_dsm::Result<()> {
+    let (mut worker, _) = crate::roles::worker()?;
+    let now =
+        || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_nanos() as u64;
+    let until = Instant::now() + WATCHED;
+    if worker.rank() == 0 {
+        let mut mine = worker.create::<u64>("written", 8)?;
+        while Instant::now() < until {
+            mine.write(&worker)?.fill(now());
+            worker.sync()?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    } else {
+        let theirs = worker.attach_within::<u64>("written", LONG)?;
+        let mut ages = Vec::new();
+        while Instant::now() < until {
+            worker.service()?;
+            ages.push(now().saturating_sub(theirs.read(&worker)?[0]) as f64 / 1e6);
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        // Not those of the start.
+        let ages = &ages[ages.len() / 4..];
+        println!("figure {}", ages.iter().sum::<f64>() / ages.len() as f64);
+    }
+    worker.barrier()?;
+    Ok(())
+}
+
 pub(crate) fn measure() {
     let settings = Settings { delay: ONE_WAY, ..Settings::default() };
     let Some(cluster) = Cluster::with(2, &settings) else {
@@ -68,6 +101,11 @@ pub(crate) fn measure() {
             figures.push(figure(&said.out));
         }
     }
+    let mut ages: Vec<f64> = (0..ROUNDS).map(|_| crate::of_role(&cluster, "watch")).collect();
+    println!(
+        "  an area that is written each millisecond is {:.1} ms old on the other host",
+        median(&mut ages)
+    );
     let medians = all.map(|mut figures| median(&mut figures));
     for ((name, _), ms) in CASES.iter().zip(medians) {
         println!("  {name:<12} {ms:>8.1}   {:.2} of bsp", ms / medians[0]);
