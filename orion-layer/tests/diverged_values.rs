@@ -133,6 +133,63 @@ fn arguments_of_makers() {
 }
 
 #[test]
+fn arguments_of_writes() {
+    for checks in [false, true] {
+        differs(["the value 0.5", "the value 0.25"], |w, other| {
+            let mut a = w.zeros::<f32, 1>([8])?;
+            w.check_loops(checks);
+            let filled = a.fill(w, of(other, [0.5, 0.25]));
+            // Nothing was written.
+            assert_eq!(a.to_vec(w)?, [0.0; 8]);
+            filled
+        });
+        differs(["element [7] = 0.5", "element [7] = 0.25"], |w, other| {
+            let mut a = w.zeros::<f32, 1>([8])?;
+            w.check_loops(checks);
+            a.set(w, [7], of(other, [0.5, 0.25]))
+        });
+        differs(["element [1] = 0.5", "element [7] = 0.5"], |w, other| {
+            let mut a = w.zeros::<f32, 1>([8])?;
+            w.check_loops(checks);
+            a.set(w, [of(other, [1, 7])], 0.5)
+        });
+        differs(["the range [2..4]", "the range [3..5]"], |w, other| {
+            let mut a = w.zeros::<f32, 1>([8])?;
+            w.check_loops(checks);
+            let start = of(other, [2, 3]);
+            a.write(w, start..start + 2, &[0.5, 1.0])
+        });
+        differs(["values of the checksum ", "values of the checksum "], |w, other| {
+            let mut a = w.zeros::<f32, 2>([8, 2])?;
+            w.check_loops(checks);
+            a.write_range(w, [1..3, 1..2], &[0.5, of(other, [1.0, 1.5])])
+        });
+    }
+    // Another array.
+    differs(["array 1", "array 2"], |w, other| {
+        let mut arrays = [w.zeros::<u8, 1>([8])?, w.zeros([8])?];
+        arrays[usize::from(other)].fill(w, 1)
+    });
+    // Many values, under a check only.
+    let long = |w: &mut Context<'_>, other| {
+        let mut values = vec![0u64; 1000];
+        values[999] = u64::from(other);
+        w.zeros([1000])?.write(w, 0..1000, &values)
+    };
+    assert!(on_each(3, |w| long(w, w.rank() == 1)).iter().all(Result::is_ok));
+    differs(["values of the checksum ", "values of the checksum "], |w, other| {
+        w.check_loops(true);
+        long(w, other)
+    });
+    differs(["seed 1", "seed 2"], |w, other| {
+        w.zeros::<u8, 1>([8])?.permute(w, 0, of(other, [1, 2])).map(drop)
+    });
+    differs(["dimension 0", "dimension 1"], |w, other| {
+        w.entries([8, 8], 4, |k| ([k, k], 1u8))?.permute(w, of(other, [0, 1]), 1).map(drop)
+    });
+}
+
+#[test]
 fn what_closures_make_is_compared_under_check() {
     differs(["entry 2999 = 0.5 at [9]", "entry 2999 = 0.25 at [9]"], |w, other| {
         w.check_loops(true);

@@ -1,4 +1,5 @@
 //! Values of any type in words, for errors.
+use crate::checksum::checksum;
 use hectare_dsm::{Element, bytemuck};
 use serde::Serialize;
 use std::any::Any;
@@ -43,8 +44,11 @@ pub(super) fn element<T: Element>(value: &T) -> String {
 
 fn bytes(all: &[u8]) -> String {
     let shown: String = all.iter().take(BYTES).map(|byte| format!("{byte:02x}")).collect();
-    let more = if all.len() > BYTES { ".." } else { "" };
-    format!("bytes {shown}{more}")
+    match all.len() > BYTES {
+        // Values that differ have different words.
+        true => format!("bytes {shown}.. of the checksum {:016x}", checksum(all)),
+        false => format!("bytes {shown}"),
+    }
 }
 
 #[cfg(test)]
@@ -59,6 +63,10 @@ mod tests {
             (value(&[1u8, 2]), element(&[1u8, 2])),
             ("bytes 0102".to_owned(), "bytes 0102".to_owned())
         );
-        assert_eq!(element(&[9u8; 64]).len(), "bytes ..".len() + 2 * BYTES);
+        let mut long = [9u8; 64];
+        let shown = element(&long);
+        assert!(shown.starts_with(&format!("bytes {}.. of the checksum ", "09".repeat(BYTES))), "{shown}");
+        long[63] = 8;
+        assert_ne!(element(&long), shown);
     }
 }

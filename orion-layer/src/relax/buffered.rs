@@ -78,6 +78,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> Buffered<T, N, A> {
     ///
     /// # Errors
     /// Those of [`DistArray::fill`].
+    #[track_caller]
     pub fn reset(&mut self, context: &mut Context<'_>, value: T) -> Result<()> {
         self.target.fill(context, value)?;
         let initial = self.rule.initial();

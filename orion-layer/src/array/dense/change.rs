@@ -96,18 +96,23 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             let what = format!("dimension {dim} of the shape {:?} cannot be permuted", self.shape);
             return Err(Error::Shape { array: self.name.clone(), what });
         }
-        let permutation = context.permutation(self.shape[dim], seed);
-        DistArray::make_as(context, site, self.shape, self.layout.clone(), |worker, window, data| {
-            self.parts.iter().try_for_each(|old| old.ask(worker))?;
-            let parts = self.parts.iter().enumerate();
-            let parts = parts.map(|(part, old)| Ok((self.window(part), old.read(worker)?)));
-            let parts = parts.collect::<Result<Vec<_>>>()?;
-            for (new, mut index) in data.iter_mut().zip(window.indices()) {
-                index[dim] = permutation.invert(index[dim] as u32) as usize;
-                let old = parts.iter().find_map(|(window, old)| window.place(index).map(|place| old[place]));
-                *new = old.unwrap_or(*new);
-            }
-            Ok(())
+        let words =
+            vec![format!("dimension {dim}"), format!("seed {seed}"), format!("set_seed({})", context.seed())];
+        context.with_arguments(site, words, |context| {
+            let permutation = context.permutation(self.shape[dim], seed);
+            DistArray::make_as(context, site, self.shape, self.layout.clone(), |worker, window, data| {
+                self.parts.iter().try_for_each(|old| old.ask(worker))?;
+                let parts = self.parts.iter().enumerate();
+                let parts = parts.map(|(part, old)| Ok((self.window(part), old.read(worker)?)));
+                let parts = parts.collect::<Result<Vec<_>>>()?;
+                for (new, mut index) in data.iter_mut().zip(window.indices()) {
+                    index[dim] = permutation.invert(index[dim] as u32) as usize;
+                    let old =
+                        parts.iter().find_map(|(window, old)| window.place(index).map(|place| old[place]));
+                    *new = old.unwrap_or(*new);
+                }
+                Ok(())
+            })
         })
     }
 }

@@ -1,16 +1,22 @@
 //! Writing a dense array outside of loops. All calls are collective: every worker writes what it owns.
 use super::DistArray;
+use crate::array::shown;
+use crate::checksum::checksum;
 use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
 use crate::site::Site;
 use crate::view::Window;
 use crate::view::copy_box;
-use hectare_dsm::Element;
+use hectare_dsm::{Element, bytemuck};
 use std::ops::Range;
+
+/// Values of so many bytes are always compared: that costs less than a barrier.
+const COMPARED: usize = 4096;
 
 impl<T: Element, const N: usize> DistArray<T, N> {
     /// Writes `values` to the elements whose index in dimension 0 lies in `range`, in row-major order.
-    /// Collective: every worker passes the same.
+    /// Collective: every worker passes the same. The range is compared, and the values if they have up to 4 KiB or loops are
+    /// checked ([`Context::check_loops`]): of more, each worker reads only what it owns.
     ///
     /// ```
     /// hectare_orion::run(2, |w| {
@@ -24,16 +30,16 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     ///
     /// # Errors
     /// [`Error::Shape`] if the range lies outside or `values` has another length, [`Error::Poisoned`],
-    /// [`Error::Diverged`], [`Error::WorkerLost`], [`Error::Core`].
+    /// [`Error::Diverged`] if workers pass different ranges or values, [`Error::WorkerLost`], [`Error::Core`].
     #[track_caller]
     pub fn write(&mut self, context: &mut Context<'_>, range: Range<usize>, values: &[T]) -> Result<()> {
         let mut ranges = self.shape.map(|extent| 0..extent);
         ranges[0] = range;
-        self.write_at(context, Site::here(), ranges, values)
+        self.write_range_at(context, Site::here(), ranges, values)
     }
 
     /// Writes `values` to the elements with these indices, in row-major order. Collective: every worker passes
-    /// the same.
+    /// the same, which is compared as by [`DistArray::write`].
     ///
     /// ```
     /// hectare_orion::run(2, |w| {
@@ -54,29 +60,32 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         ranges: [Range<usize>; N],
         values: &[T],
     ) -> Result<()> {
-        self.write_at(context, Site::here(), ranges, values)
+        self.write_range_at(context, Site::here(), ranges, values)
     }
 
-    /// Writes one element. Collective: every worker passes the same. Costs four barriers; loops are for more.
+    /// Writes one element. Collective: every worker passes the same, which is compared. Costs four barriers; loops are for more.
     ///
     /// # Errors
     /// Those of [`DistArray::write`].
     #[track_caller]
     pub fn set(&mut self, context: &mut Context<'_>, index: [usize; N], value: T) -> Result<()> {
         let ranges = index.map(|at| at..at.saturating_add(1));
-        self.write_at(context, Site::here(), ranges, &[value])
+        let words = vec![format!("element {index:?} = {}", shown::element(&value))];
+        self.write_at(context, Site::here(), ranges, &[value], words)
     }
 
-    /// Writes one value to all elements. Collective.
+    /// Writes one value to all elements. Collective: every worker passes the same, which is compared.
     ///
     /// # Errors
-    /// [`Error::Poisoned`], [`Error::Diverged`], [`Error::WorkerLost`], [`Error::Core`].
+    /// [`Error::Poisoned`], [`Error::Diverged`] if workers pass different values, [`Error::WorkerLost`], [`Error::Core`].
     #[track_caller]
     pub fn fill(&mut self, context: &mut Context<'_>, value: T) -> Result<()> {
-        self.rewrite(context, Site::here(), |_, elements| elements.fill(value))
+        let words = vec![format!("the value {}", shown::element(&value))];
+        self.rewrite(context, Site::here(), words, |_, elements| elements.fill(value))
     }
 
-    /// Changes each element by a function of its index, in place. Collective.
+    /// Changes each element by a function of its index, in place. Collective. Every worker calls the function for the
+    /// elements that it owns, and nothing that the function does is compared.
     ///
     /// ```
     /// hectare_orion::run(2, |w| {
@@ -96,9 +105,24 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         context: &mut Context<'_>,
         mut change: impl FnMut([usize; N], &mut T),
     ) -> Result<()> {
-        self.rewrite(context, Site::here(), |window, elements| {
+        self.rewrite(context, Site::here(), Vec::new(), |window, elements| {
             window.indices().zip(elements).for_each(|(index, element)| change(index, element));
         })
+    }
+
+    fn write_range_at(
+        &mut self,
+        context: &mut Context<'_>,
+        site: Site,
+        ranges: [Range<usize>; N],
+        values: &[T],
+    ) -> Result<()> {
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        let mut words = vec![format!("the range {ranges:?}"), format!("{} values", values.len())];
+        if bytes.len() <= COMPARED || context.checking {
+            words.push(format!("values of the checksum {:016x}", checksum(bytes)));
+        }
+        self.write_at(context, site, ranges, values, words)
     }
 
     fn write_at(
@@ -107,6 +131,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         site: Site,
         ranges: [Range<usize>; N],
         values: &[T],
+        words: Vec<String>,
     ) -> Result<()> {
         self.check_ranges(context, "writes", &ranges)?;
         let from = Window::of_box(&ranges);
@@ -114,27 +139,31 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             let what = format!("{} values for the {} elements of {ranges:?}", values.len(), from.len());
             return Err(Error::Shape { array: self.name.clone(), what });
         }
-        self.rewrite(context, site, |to, elements| copy_box(&from, values, to, elements))
+        self.rewrite(context, site, words, |to, elements| copy_box(&from, values, to, elements))
     }
 
-    /// Lets every worker change the parts that it owns, while nobody reads them.
+    /// Lets every worker change the parts that it owns, while nobody reads them. `words`: what all pass alike.
     fn rewrite(
         &mut self,
         context: &mut Context<'_>,
         site: Site,
+        mut words: Vec<String>,
         mut change: impl FnMut(&Window<N>, &mut [T]),
     ) -> Result<()> {
         self.check()?;
-        self.begin_writing(context, site)?;
-        let worker = &mut *context.fabric.worker;
-        for part in 0..self.parts.len() {
-            let window = self.window(part);
-            if self.parts[part].is_held() {
-                change(&window, &mut self.parts[part].write(worker)?[..window.len()]);
+        words.push(format!("array {}", self.number));
+        context.with_arguments(site, words, |context| {
+            self.begin_writing(context, site)?;
+            let worker = &mut *context.fabric.worker;
+            for part in 0..self.parts.len() {
+                let window = self.window(part);
+                if self.parts[part].is_held() {
+                    change(&window, &mut self.parts[part].write(worker)?[..window.len()]);
+                }
             }
-        }
-        self.parts.iter_mut().try_for_each(|partition| partition.lend(worker))?;
-        context.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))
+            self.parts.iter_mut().try_for_each(|partition| partition.lend(worker))?;
+            context.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))
+        })
     }
 
     /// Takes back what this worker lent, once nobody reads it. Collective.

@@ -106,8 +106,12 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
         } else {
             Err(Error::Invalid(format!("array {name:?} cannot be permuted while its local entries are held")))
         };
-        let renamed = context.agree_on_same(site, renamed)?;
-        Ok(SparseArray::make(context, site, renamed)?.named(&name))
+        let words =
+            vec![format!("dimension {dim}"), format!("seed {seed}"), format!("set_seed({})", context.seed())];
+        context.with_arguments(site, words, |context| {
+            let renamed = context.agree_on_same(site, renamed)?;
+            Ok(SparseArray::make(context, site, renamed)?.named(&name))
+        })
     }
 
     fn derive<U: Value>(
