@@ -3,6 +3,7 @@ use crate::argument::{present, put};
 use crate::handle::{Kind, Pool, Shell};
 use crate::status::{Failure, Outcome, enter, ha_status, ha_status::*};
 use hectare_dsm::tasks::{RowError, RowPlan, Touched};
+use std::collections::TryReserveError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A plan of the rows of each array that each worker touches in each of a number of batches. In a batch, a row that one worker writes is
@@ -72,8 +73,27 @@ impl PlanBody {
 
 impl From<RowError> for Failure {
     fn from(error: RowError) -> Failure {
-        Failure::new(HA_BAD_PLAN, error.to_string())
+        let status = match &error {
+            RowError::NoMemory { .. } => HA_OUT_OF_MEMORY,
+            _ => HA_BAD_PLAN,
+        };
+        Failure::new(status, error.to_string())
     }
+}
+
+/// Lists that a plan has at most, for each worker one of each array: what is beyond is a mistake, and takes a hundred megabytes
+/// before it has rows.
+const MOST_LISTS: usize = 1 << 20;
+
+fn check_size(rows: &[usize], batches: usize, workers: usize) -> Outcome {
+    RowPlan::check_size(rows, batches, workers).map_err(|error| {
+        let most = rows.iter().max().unwrap_or(&0);
+        Failure::new(HA_BAD_PLAN, format!("{batches} batches, up to {most} rows, {workers} workers: {error}"))
+    })
+}
+
+fn no_memory(error: TryReserveError) -> Failure {
+    Failure::new(HA_OUT_OF_MEMORY, format!("no memory for the rows of a plan: {error}"))
 }
 
 /// # Safety
@@ -88,7 +108,8 @@ pub(crate) unsafe fn body<'h>(plan: *const ha_row_plan) -> Outcome<&'h PlanBody>
 ///
 /// Pointers: `rows` readable for `array_count` numbers; `plan` a place for the handle.
 /// Thread: any.
-/// Fails: `HA_BAD_PLAN` for more workers, batches or rows than there can be.
+/// Fails: `HA_BAD_PLAN` for no worker or array, for more than 65535 workers, 16777215 batches or 4294967295 rows in an array, and
+/// if `workers` times `array_count` is more than 1048576; `HA_OUT_OF_MEMORY`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_row_plan_new(
     rows: *const usize,
@@ -100,12 +121,25 @@ pub unsafe extern "C" fn ha_row_plan_new(
     enter(|| {
         present(plan, "the place for the plan")?;
         present(rows, "the list of numbers of rows")?;
-        if workers > u32::from(u16::MAX) || array_count > 1 << 16 {
-            return Err(RowError::TooMany.into());
+        let workers = workers as usize;
+        if workers == 0 || array_count == 0 {
+            let text = format!(
+                "a row plan of {workers} workers over {array_count} arrays: it needs one of each at least"
+            );
+            return Err(Failure::new(HA_BAD_PLAN, text));
+        }
+        check_size(&[], batches, workers)?;
+        if array_count > MOST_LISTS / workers {
+            let text = format!(
+                "a row plan of {workers} workers over {array_count} arrays: one has at most {MOST_LISTS} divided by the \
+                 workers"
+            );
+            return Err(Failure::new(HA_BAD_PLAN, text));
         }
         // SAFETY: the header's contract.
         let arrays: Vec<_> = (0..array_count).map(|at| unsafe { rows.add(at).read_unaligned() }).collect();
-        let touched = vec![vec![Touched::default(); array_count]; workers as usize];
+        check_size(&arrays, batches, workers)?;
+        let touched = vec![vec![Touched::default(); array_count]; workers];
         let stage = Stage::Lists { arrays, batches, touched };
         // SAFETY: the header's contract.
         unsafe { put(plan, Shell::open(PlanBody(Mutex::new(stage))).cast()) };
@@ -117,10 +151,10 @@ pub unsafe extern "C" fn ha_row_plan_new(
 /// their order; a batch may be added to, and a row may come several times.
 ///
 /// Pointers: `plan` an open plan that was not built; `rows` readable for `count` numbers, each `stride` bytes behind the one
-/// before, so that they may be fields of structs (0 for numbers that follow each other).
+/// before, so that they may be fields of structs (0 for numbers that follow each other; else 4 at least).
 /// Thread: any, one at a time.
-/// Fails: `HA_OUT_OF_RANGE` for a worker or array that the plan does not have, or a batch before the last; `HA_BAD_PLAN` for a
-/// plan that was built.
+/// Fails: `HA_OUT_OF_RANGE` for a worker, array or batch that the plan does not have, or a batch before the last; `HA_BAD_ARGUMENT`
+/// for a stride in which no number fits; `HA_BAD_PLAN` for a plan that was built; `HA_OUT_OF_MEMORY`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_row_plan_add(
     plan: *mut ha_row_plan,
@@ -153,6 +187,14 @@ pub unsafe extern "C" fn ha_row_plan_add(
             other => return Err(Failure::new(HA_BAD_ARGUMENT, format!("{other} is no ha_row_access"))),
         };
         let stride = if stride == 0 { size_of::<u32>() } else { stride };
+        if stride < size_of::<u32>() {
+            let text = format!(
+                "rows {stride} bytes apart: each has 4 bytes, so that they are 4 apart at least (0 for numbers that follow \
+                 each other)"
+            );
+            return Err(Failure::new(HA_BAD_ARGUMENT, text));
+        }
+        list.try_reserve(batch, count).map_err(no_memory)?;
         // SAFETY: the header's contract.
         let numbers = (0..count).map(|at| unsafe { rows.byte_add(at * stride).read_unaligned() });
         if !list.add(batch, numbers) {
@@ -168,8 +210,8 @@ pub unsafe extern "C" fn ha_row_plan_add(
 /// Pointers: `plan` an open plan.
 /// Thread: any, one at a time.
 /// Fails: `HA_BAD_PLAN`, with array, row, batch and both workers in `ha_last_error`, when two workers touch a row in one batch and
-/// one of them writes it, or when an array does not have a row; also for a plan that was built. The plan is of no use then but to
-/// be closed.
+/// one of them writes it, or when an array does not have a row; also for a plan that was built; `HA_OUT_OF_MEMORY`. The plan is of
+/// no use then but to be closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_row_plan_build(plan: *mut ha_row_plan) -> ha_status {
     enter(|| {

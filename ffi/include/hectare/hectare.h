@@ -1370,7 +1370,8 @@ ha_status ha_array_close(struct ha_array *array);
 //
 // Pointers: `rows` readable for `array_count` numbers; `plan` a place for the handle.
 // Thread: any.
-// Fails: `HA_BAD_PLAN` for more workers, batches or rows than there can be.
+// Fails: `HA_BAD_PLAN` for no worker or array, for more than 65535 workers, 16777215 batches or 4294967295 rows in an array, and
+// if `workers` times `array_count` is more than 1048576; `HA_OUT_OF_MEMORY`.
 ha_status ha_row_plan_new(const size_t *rows,
                           size_t array_count,
                           size_t batches,
@@ -1381,10 +1382,10 @@ ha_status ha_row_plan_new(const size_t *rows,
 // their order; a batch may be added to, and a row may come several times.
 //
 // Pointers: `plan` an open plan that was not built; `rows` readable for `count` numbers, each `stride` bytes behind the one
-// before, so that they may be fields of structs (0 for numbers that follow each other).
+// before, so that they may be fields of structs (0 for numbers that follow each other; else 4 at least).
 // Thread: any, one at a time.
-// Fails: `HA_OUT_OF_RANGE` for a worker or array that the plan does not have, or a batch before the last; `HA_BAD_PLAN` for a
-// plan that was built.
+// Fails: `HA_OUT_OF_RANGE` for a worker, array or batch that the plan does not have, or a batch before the last; `HA_BAD_ARGUMENT`
+// for a stride in which no number fits; `HA_BAD_PLAN` for a plan that was built; `HA_OUT_OF_MEMORY`.
 ha_status ha_row_plan_add(struct ha_row_plan *plan,
                           uint32_t worker,
                           size_t array,
@@ -1399,8 +1400,8 @@ ha_status ha_row_plan_add(struct ha_row_plan *plan,
 // Pointers: `plan` an open plan.
 // Thread: any, one at a time.
 // Fails: `HA_BAD_PLAN`, with array, row, batch and both workers in `ha_last_error`, when two workers touch a row in one batch and
-// one of them writes it, or when an array does not have a row; also for a plan that was built. The plan is of no use then but to
-// be closed.
+// one of them writes it, or when an array does not have a row; also for a plan that was built; `HA_OUT_OF_MEMORY`. The plan is of
+// no use then but to be closed.
 ha_status ha_row_plan_build(struct ha_row_plan *plan);
 
 // Closes the handle. Runs that have begun go on.

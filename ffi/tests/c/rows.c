@@ -219,11 +219,42 @@ static void plans(void)
     OK(ha_rows_close(NULL));
 }
 
+/* What no plan can have is refused by the first call that hears of it. */
+static void sizes(void)
+{
+    const size_t rows[2] = {4, 2}, endless[1] = {SIZE_MAX}, many = (size_t)1 << 21;
+    const uint32_t some[2] = {1, 3};
+    ha_row_plan *made;
+    FAILS(HA_BAD_PLAN, ha_row_plan_new(rows, 2, (size_t)5000000001, 2, &made));
+    SAYS("5000000001 batches");
+    SAYS("at most 16777215 batches");
+    FAILS(HA_BAD_PLAN, ha_row_plan_new(rows, 2, SIZE_MAX, 2, &made));
+    FAILS(HA_BAD_PLAN, ha_row_plan_new(endless, 1, 3, 2, &made));
+    SAYS("4294967295 rows");
+    FAILS(HA_BAD_PLAN, ha_row_plan_new(rows, 0, 3, 2, &made));
+    SAYS("over 0 arrays");
+    FAILS(HA_BAD_PLAN, ha_row_plan_new(rows, 2, 3, 0, &made));
+    SAYS("of 0 workers");
+    FAILS(HA_BAD_PLAN, ha_row_plan_new(rows, many, 3, 1, &made));
+    SAYS("over 2097152 arrays");
+    FAILS(HA_BAD_PLAN, ha_row_plan_new(rows, SIZE_MAX, 3, 65535, &made));
+    OK(ha_row_plan_new(rows, 2, 16777215, 2, &made));
+    FAILS(HA_OUT_OF_RANGE, ha_row_plan_add(made, 0, 0, (size_t)5000000000, HA_ROWS_WRITE, some, 2, 0));
+    SAYS("batch 5000000000: it has 16777215");
+    FAILS(HA_OUT_OF_RANGE, ha_row_plan_add(made, 0, 0, SIZE_MAX - 1, HA_ROWS_WRITE, some, 2, 0));
+    SAYS("it has 16777215");
+    FAILS(HA_BAD_ARGUMENT, ha_row_plan_add(made, 0, 0, 1, HA_ROWS_WRITE, some, 2, 3));
+    SAYS("rows 3 bytes apart");
+    OK(ha_row_plan_add(made, 0, 0, 16777214, HA_ROWS_WRITE, some, 2, 4));
+    OK(ha_row_plan_close(made));
+}
+
 int main(void)
 {
     ha_rows *rows;
     ha_worker *worker;
     plans();
+    sizes();
     plan = make_plan();
     job = test_job(0);
     OK(ha_worker_join(job, &worker));

@@ -1,6 +1,7 @@
 //! Lists of rows, batch by batch.
-use super::RowError;
+use super::{MOST_TASKS, RowError};
 use crate::error::Rank;
+use std::collections::TryReserveError;
 
 /// For each batch a list of rows, all in one piece. The empty list ([`RowList::default`]) has none in any batch.
 ///
@@ -45,17 +46,28 @@ impl RowList {
         RowList { starts, rows }
     }
 
-    /// Adds rows to a batch, the last that has some or one behind it; false if it is one before.
+    /// Makes room for so many rows of a batch.
+    ///
+    /// # Errors
+    /// If there is no memory.
+    pub fn try_reserve(&mut self, batch: usize, rows: usize) -> Result<(), TryReserveError> {
+        let starts = batch.saturating_add(2).saturating_sub(self.starts.len());
+        self.starts.try_reserve(starts)?;
+        self.rows.try_reserve(rows)
+    }
+
+    /// Adds rows to a batch, the last that has some or one behind it; false if it is one before, or has a number that no plan
+    /// has ([`RowError::TooMany`]).
     ///
     /// ```
     /// # use hectare_dsm::tasks::RowList;
     /// let mut list = RowList::default();
     /// assert!(list.add(1, [7]) && list.add(1, [8]) && list.add(4, [7]));
-    /// assert!(!list.add(3, [9]));
+    /// assert!(!list.add(3, [9]) && !list.add(1 << 32, [9]) && !list.add(usize::MAX, [9]));
     /// assert_eq!((list.of(1), list.of(3), list.of(4)), (&[7, 8][..], &[][..], &[7][..]));
     /// ```
     pub fn add(&mut self, batch: usize, rows: impl IntoIterator<Item = u32>) -> bool {
-        if batch + 2 < self.starts.len() {
+        if batch >= MOST_TASKS as usize || batch + 2 < self.starts.len() {
             return false;
         }
         self.starts.resize(batch + 2, self.rows.len());

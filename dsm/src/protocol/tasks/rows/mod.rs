@@ -70,6 +70,16 @@ pub enum RowError {
     /// More batches, rows or workers than can be counted.
     #[error("a plan has at most {} batches, {} rows in an array, and {} workers", MOST_TASKS - 1, u32::MAX, u16::MAX)]
     TooMany,
+    /// There is no memory to check the plan.
+    #[error(
+        "no memory to check a plan over an array of {rows} rows (array {array}): number only rows that are used"
+    )]
+    NoMemory {
+        /// The array.
+        array: usize,
+        /// How many rows it has.
+        rows: usize,
+    },
 }
 
 /// A checked plan of the rows of each array that each worker touches in each of a number of batches: in a batch, a row that one worker writes
@@ -115,10 +125,7 @@ impl RowPlan {
     /// # Errors
     /// [`RowError`], which names array, row, batch and workers.
     pub fn new(arrays: Vec<usize>, batches: usize, touched: Vec<Vec<Touched>>) -> Result<RowPlan, RowError> {
-        let fits = batches < MOST_TASKS as usize && touched.len() <= u16::MAX as usize;
-        if !fits || arrays.iter().any(|rows| *rows > u32::MAX as usize) {
-            return Err(RowError::TooMany);
-        }
+        RowPlan::check_size(&arrays, batches, touched.len())?;
         for (worker, lists) in (0..).zip(&touched) {
             if lists.len() != arrays.len() {
                 return Err(RowError::Arrays { worker, lists: lists.len(), arrays: arrays.len() });
@@ -130,6 +137,18 @@ impl RowPlan {
         let waits = Waits::of(&arrays, batches, &touched)?;
         let digest = digest(&arrays, batches, &touched);
         Ok(RowPlan { arrays, batches, touched, waits, digest })
+    }
+
+    /// Whether there can be a plan of so many rows in each array, batches and workers.
+    ///
+    /// # Errors
+    /// [`RowError::TooMany`].
+    pub fn check_size(arrays: &[usize], batches: usize, workers: usize) -> Result<(), RowError> {
+        let fits = batches < MOST_TASKS as usize && workers <= u16::MAX as usize;
+        match fits && arrays.iter().all(|rows| *rows <= u32::MAX as usize) {
+            true => Ok(()),
+            false => Err(RowError::TooMany),
+        }
     }
 
     /// How many workers it is for.

@@ -186,6 +186,11 @@ fn lists_that_do_not_fit_are_refused() {
         RowError::Arrays { worker: 0, lists: 0, arrays: 1 }
     );
     assert_eq!(RowPlan::new(vec![4], 1 << 24, vec![]).unwrap_err(), RowError::TooMany);
+    assert_eq!(RowPlan::check_size(&[4, 1 << 32], 1, 1).unwrap_err(), RowError::TooMany);
+    // Nobody has the memory for thousands of arrays of 2^32 rows.
+    let rows = u32::MAX as usize;
+    let error = RowPlan::new(vec![rows; 1 << 12], 1, vec![vec![Touched::default(); 1 << 12]; 2]).unwrap_err();
+    assert!(matches!(error, RowError::NoMemory { .. }), "{error}");
 }
 
 #[test]

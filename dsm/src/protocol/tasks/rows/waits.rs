@@ -21,7 +21,7 @@ impl Waits {
     /// Those of all workers.
     ///
     /// # Errors
-    /// [`RowError::Race`].
+    /// [`RowError::Race`], [`RowError::NoMemory`].
     pub(super) fn of(
         arrays: &[usize],
         batches: usize,
@@ -30,7 +30,7 @@ impl Waits {
         if touched.len() < 2 {
             return Ok(touched.iter().map(|_| Waits::new(batches, Vec::new())).collect());
         }
-        let mut sweep = Sweep::new(arrays, touched);
+        let mut sweep = Sweep::new(arrays, touched)?;
         let mut found = vec![Vec::new(); touched.len()];
         for batch in 0..batches {
             sweep.look_at(batch)?;
@@ -152,20 +152,33 @@ struct Sweep<'a> {
     untouched: Vec<Vec<Untouched>>,
 }
 
+/// For each array a value for each of its rows: there is memory for all, before any is written.
+fn zeros<T: Clone + Default>(arrays: &[usize]) -> Result<Vec<Vec<T>>, RowError> {
+    let reserved = arrays.iter().enumerate().map(|(array, &rows)| {
+        let mut list = Vec::new();
+        list.try_reserve_exact(rows).map_err(|_| RowError::NoMemory { array, rows })?;
+        Ok(list)
+    });
+    let mut lists = reserved.collect::<Result<Vec<_>, _>>()?;
+    lists.iter_mut().zip(arrays).for_each(|(list, rows)| list.resize(*rows, T::default()));
+    Ok(lists)
+}
+
 impl<'a> Sweep<'a> {
-    fn new(arrays: &[usize], touched: &'a [Vec<Touched>]) -> Sweep<'a> {
+    fn new(arrays: &[usize], touched: &'a [Vec<Touched>]) -> Result<Sweep<'a>, RowError> {
         let workers = touched.len();
         let is_read = |array: usize| touched.iter().any(|lists| !lists[array].reads.is_empty());
-        let first_readers = |(array, rows): (usize, &usize)| vec![0; if is_read(array) { *rows } else { 0 }];
-        Sweep {
+        let readable = |(array, rows): (usize, &usize)| if is_read(array) { *rows } else { 0 };
+        let readable: Vec<usize> = arrays.iter().enumerate().map(readable).collect();
+        Ok(Sweep {
             touched,
-            written: arrays.iter().map(|rows| vec![Written::default(); *rows]).collect(),
-            first_readers: arrays.iter().enumerate().map(first_readers).collect(),
+            written: zeros(arrays)?,
+            first_readers: zeros(&readable)?,
             readers: Vec::new(),
             unused: 0,
             needed: touched.iter().map(|_| Needed::new(workers)).collect(),
             untouched: vec![Vec::new(); workers],
-        }
+        })
     }
 
     /// Looks at what all workers do in a batch: first at what they write, then at what they read.
