@@ -260,3 +260,25 @@ fn another_schedule_is_another_plan() {
         a.to_vec(w)
     });
 }
+
+/// Rows without elements are written as they are read, however the loop runs.
+#[test]
+fn rows_without_elements() {
+    same(vec![5, 0], |w| {
+        let (mut a, mut lens) = (w.zeros::<u64, 2>([5, 0])?, w.zeros::<usize, 1>([5])?);
+        parallel_for!(w, unordered, write a, write lens;
+        for i in 0..5 {
+            lens[i] += a.row_mut(i).len() + a.row(i).len() + 1;
+        })?;
+        parallel_for!(w, ordered, write a, write lens;
+        for i in 1..5 {
+            let (before, row) = a.row_and_row_mut(i - 1, i);
+            lens[i] += before.len() + row.len();
+        })?;
+        parallel_for!(w, unordered, write a, write lens;
+        for i in 0..2 {
+            lens[i * 2] += a.row_mut(i * 2).len();
+        })?;
+        Ok(vec![lens.to_vec(w)?.iter().sum::<usize>() as u64, a.to_vec(w)?.len() as u64])
+    });
+}

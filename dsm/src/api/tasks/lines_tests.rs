@@ -50,7 +50,7 @@ proptest! {
         let (read, write) = if writes { (None, Some(&region)) } else { (Some(&region), None) };
         // SAFETY: the elements live as long as the patch, and nobody else has them.
         let patch = unsafe { Patch::new(elements.as_mut_ptr(), &[40], read, write) };
-        agrees(Patches::new(vec![patch]), Line { first: [first], step: [by], writes }, len);
+        agrees(Patches::new(&[40], vec![patch]), Line { first: [first], step: [by], writes }, len);
     }
 
     /// A line lies in any one patch of the array, and not partly in two.
@@ -74,7 +74,7 @@ proptest! {
             })
         });
         let wanted = regions.iter().any(has_all);
-        let mut patches = Patches::new(patches.collect());
+        let mut patches = Patches::new(&[10, 13], patches.collect());
         let found = patches.lines([line], len).map(|lines| {
             (0..len).map(|n| std::ptr::from_ref(&lines[(0, n)])).collect::<Vec<_>>()
         });

@@ -31,6 +31,8 @@ struct Rest<'a, T, const N: usize> {
     watch: Option<Watch<'a, N>>,
     /// Whether all patches are of one piece of memory.
     is_one_piece: bool,
+    /// The shape of the array if its rows are empty: everybody has such rows.
+    shape_without_elements: Option<[usize; N]>,
     /// Rows of a list, instead of patches, or besides one of those that may be written.
     listed: Option<Listed<'a, T, N>>,
     /// The same, where somebody is told of each look.
@@ -262,13 +264,14 @@ fn strides<const N: usize>(extent: &[usize; N]) -> [usize; N] {
 
 impl<'a, T, const N: usize> Patches<'a, T, N> {
     /// Patches of an array that lies in one piece.
-    pub(super) fn new(all: Vec<Patch<T, N>>) -> Patches<'a, T, N> {
+    pub(super) fn new(shape: &[usize; N], all: Vec<Patch<T, N>>) -> Patches<'a, T, N> {
         let first = all.first().copied().unwrap_or(Patch::NONE);
         let rest = Box::new(Rest {
             all,
             last: Cell::new(0),
             watch: None,
             is_one_piece: true,
+            shape_without_elements: (N > 1 && shape[N - 1] == 0).then_some(*shape),
             listed: None,
             told: None,
         });
@@ -286,6 +289,8 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
     /// *part.get_mut([5, 0]).unwrap() += 1.0;
     /// assert_eq!(part.row([5, 0]).unwrap(), [4.0, 4.0]);
     /// assert_eq!(part.get([6, 0]), None);
+    /// // Rows without elements are with everybody.
+    /// assert!(Patches::<u8, 2>::of_parts(&[9, 0], vec![]).row_mut([8, 0]).unwrap().is_empty());
     /// ```
     ///
     /// # Panics
@@ -306,7 +311,7 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
             let origin = elements.as_mut_ptr().wrapping_sub(ahead);
             Patch { origin, stride, read: bounds, write: bounds }
         };
-        let mut patches = Patches::new(parts.into_iter().map(patch).collect());
+        let mut patches = Patches::new(shape, parts.into_iter().map(patch).collect());
         patches.rest.is_one_piece = false;
         patches
     }
@@ -318,7 +323,7 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
         let range = rows.range().unwrap_or(0..0);
         let side_by_side = Patch::of_range(&rows, range.clone());
         let found = if side_by_side.is_some() { range } else { 0..0 };
-        let mut patches = Patches::new(side_by_side.into_iter().collect());
+        let mut patches = Patches::new(shape, side_by_side.into_iter().collect());
         patches.rest.listed = Some(Listed::new(*shape, rows, marks, found));
         patches
     }
@@ -409,6 +414,7 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
         let listed = self.rest.listed.as_ref().or(self.rest.told.as_ref());
         listed.is_some_and(|listed| listed.row(row, true).is_some())
             || self.rest.all.iter().any(|patch| patch.write.has_row_exactly(row))
+            || self.rest.empty_row(row).is_some()
     }
 
     /// Two different rows, if both may be written.
@@ -516,8 +522,16 @@ impl<T, const N: usize> Rest<'_, T, N> {
         if let Some(told) = &self.told {
             return told.row(row, writes);
         }
-        let found = self.look(|patch| patch.bounds(writes).has_row_exactly(row))?;
-        Some((found.row(row), found.bounds(writes).row_len()))
+        match self.look(|patch| patch.bounds(writes).has_row_exactly(row)) {
+            Some(found) => Some((found.row(row), found.bounds(writes).row_len())),
+            None => self.empty_row(row),
+        }
+    }
+
+    fn empty_row(&self, row: [usize; N]) -> Option<(*mut T, usize)> {
+        let shape = self.shape_without_elements?;
+        let is_inside = row.iter().zip(shape).take(N - 1).all(|(at, extent)| *at < extent);
+        is_inside.then_some((std::ptr::dangling_mut(), 0))
     }
 
     /// Whether all of a line is in one of the patches, which are of one piece of memory: all have the same origin and strides.

@@ -275,7 +275,7 @@ impl RunningTask<'_> {
                 patches.push(unsafe { Patch::new(start, &shape, reads.get(at), writes.get(at)) });
             }
         }
-        Ok(Patches::new(patches))
+        Ok(Patches::new(&shape, patches))
     }
 
     /// The task is done: others that come after it may begin.

@@ -242,7 +242,7 @@ fn boxes_with_strides_have_just_their_elements() {
         // SAFETY: the elements are borrowed here alone.
         let patch =
             unsafe { super::patches::Patch::new(elements.as_mut_ptr(), &[6, 10], Some(&read), Some(&write)) };
-        let mut patches: Patches<'_, u32, 2> = Patches::new(vec![patch]);
+        let mut patches: Patches<'_, u32, 2> = Patches::new(&[6, 10], vec![patch]);
         for i in 0..8 {
             for j in 0..12 {
                 let has = |region: &Region| region.spans[0].contains(i) && region.spans[1].contains(j);
