@@ -200,7 +200,8 @@ fn waits_with_a_limit_do_not_share_the_patience_of_rounds() {
             match what {
                 "take" => {
                     until("an open round", || job.stats().unwrap().abandoned > 0 || is_open(&job));
-                    let late = held.area().take_within(&mut worker, SHORT);
+                    let other = worker.attach_within::<u8>("there", LONG).unwrap();
+                    let late = other.take_within(&mut worker, SHORT);
                     assert!(matches!(late, Err(Error::TimedOut { .. })), "{late:?}");
                 }
                 "recall" => {

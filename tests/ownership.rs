@@ -63,7 +63,7 @@ fn refused_gifts_come_back() {
     let owned = area.try_take(&worker).unwrap().unwrap();
     assert_eq!(owned.epoch(), 3 - 1);
     let late = area.take_within(&mut worker, Duration::from_millis(3));
-    assert!(matches!(late, Err(Error::TimedOut { .. })), "{late:?}");
+    assert!(matches!(late, Err(Error::AlreadyOwner { .. })), "{late:?}");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn nobody_waits_for_an_owner_who_is_gone() {
             assert_eq!(claimed.owned.epoch(), 2);
             // Nobody else gives the worker an area that is its own.
             let late = area.take_within(worker, Duration::from_millis(2));
-            assert!(matches!(late, Err(Error::TimedOut { .. })), "{late:?}");
+            assert!(matches!(late, Err(Error::AlreadyOwner { .. })), "{late:?}");
         }
     })
     .unwrap();

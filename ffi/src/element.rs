@@ -104,6 +104,7 @@ pub(crate) trait AnyArea {
     fn wait_clock(&self, worker: &mut Worker, staleness: u64, limit: Duration) -> Result<(), Error>;
     fn take(&self, worker: &mut Worker, limit: Duration) -> Result<Box<dyn AnyOwned>, Error>;
     fn try_take(&self, worker: &Worker) -> Result<Option<Box<dyn AnyOwned>>, Error>;
+    fn is_owned_by(&self, worker: &Worker) -> bool;
 }
 
 /// An area for writing, of whatever type.
@@ -207,6 +208,10 @@ impl<T: Number> AnyArea for Area<T> {
             if limit == Duration::MAX { Area::take(self, worker)? } else { self.take_within(worker, limit)? };
         Ok(Box::new(taken))
     }
+    fn is_owned_by(&self, worker: &Worker) -> bool {
+        Area::is_owned_by(self, worker)
+    }
+
     fn try_take(&self, worker: &Worker) -> Result<Option<Box<dyn AnyOwned>>, Error> {
         Ok(Area::try_take(self, worker)?.map(|taken| Box::new(taken) as Box<dyn AnyOwned>))
     }

@@ -115,13 +115,19 @@ pub unsafe extern "C" fn ha_area_take(area: *mut ha_area, timeout_ns: u64) -> ha
     enter(|| {
         // SAFETY: the header's contract.
         let held = unsafe { held(area)? };
-        if !matches!(*held.right()?, Right::Read) {
+        let owned_already = || {
             let text = format!("this worker owns area {:?} already", held.area.name());
-            return Err(Failure::new(HA_ALREADY_OWNER, text));
+            Failure::new(HA_ALREADY_OWNER, text)
+        };
+        if !matches!(*held.right()?, Right::Read) {
+            return Err(owned_already());
         }
         let owned = if timeout_ns == 0 {
             let worker = held.home.worker()?;
             held.area.try_take(&worker)?.ok_or_else(|| {
+                if held.area.is_owned_by(&worker) {
+                    return owned_already();
+                }
                 let text = format!("area {:?} is not on its way to this worker", held.area.name());
                 Failure::new(HA_TIMED_OUT, text)
             })?

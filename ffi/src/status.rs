@@ -162,6 +162,7 @@ fn status_of(error: &Error) -> ha_status {
         Error::NoReaderCopy { .. } => HA_NO_READER_COPY,
         Error::NotLent { .. } => HA_NOT_LENT,
         Error::NotOwner { .. } => HA_NOT_OWNER,
+        Error::AlreadyOwner { .. } => HA_ALREADY_OWNER,
         // An owner on another host is alive: the job ends with its host.
         Error::OwnerAlive { .. } | Error::OwnerElsewhere { .. } => HA_OWNER_ALIVE,
         Error::OwnerGone { .. } => HA_OWNER_GONE,

@@ -336,6 +336,16 @@ pub enum Error {
         /// The state of ownership.
         owner: String,
     },
+    /// The caller wants to take an area that it owns: nobody else can give it.
+    #[error(
+        "worker {rank} owns area {name:?} already: use what it owns, or let another worker take the area"
+    )]
+    AlreadyOwner {
+        /// The area.
+        name: String,
+        /// The worker.
+        rank: Rank,
+    },
     /// A claim was refused because the owner is alive.
     #[error("area {name:?} cannot be claimed: worker {owner} owns it and is alive; let it give the area")]
     OwnerAlive {

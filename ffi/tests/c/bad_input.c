@@ -389,7 +389,7 @@ static void views(void)
 static void ownership(void)
 {
     ha_worker *worker, *second;
-    ha_area *area, *reader, *theirs;
+    ha_area *area, *reader, *theirs, *again;
     void *data;
     const void *seen;
     uint32_t rank;
@@ -411,6 +411,9 @@ static void ownership(void)
     FAILS(HA_NOT_LENT, ha_area_lent_reader(reader, &seen));
     FAILS(HA_NOT_OWNER, ha_area_delete(reader));
     FAILS(HA_ALREADY_OWNER, ha_area_take(area, 0));
+    FAILS(HA_ALREADY_OWNER, ha_area_take(reader, 0));
+    FAILS(HA_ALREADY_OWNER, ha_area_take(reader, HA_FOREVER));
+    SAYS("owns area \"a\" already");
     FAILS(HA_NO_SUCH_WORKER, ha_area_give(area, 77));
     FAILS(HA_NO_SUCH_WORKER, ha_area_give(area, UINT32_MAX));
     FAILS(HA_NO_SUCH_WORKER, ha_area_give_published(area, 77));
@@ -428,6 +431,8 @@ static void ownership(void)
     OK(ha_area_lend(theirs));
     FAILS(HA_NOT_OWNER, ha_log(theirs, 0, 1));
     FAILS(HA_ALREADY_OWNER, ha_area_take(theirs, HA_SECOND));
+    OK(ha_area_attach(second, "a", HA_F64, 0, &again));
+    FAILS(HA_ALREADY_OWNER, ha_area_take(again, HA_SECOND));
     OK(ha_area_lent_reader(area, &seen));
     OK(ha_service(worker));
     /* Deleted by its name, while it is owned. */

@@ -101,6 +101,12 @@ impl OwnedSet {
         published[id.index as usize / 64] &= !(1 << (id.index % 64));
     }
 
+    /// Whether the worker owns the area under this epoch.
+    pub(crate) fn has(&self, id: AreaId, epoch: u64) -> bool {
+        let inner = self.inner.borrow();
+        inner.slots.get(id.index as usize).is_some_and(|entry| entry.epoch == epoch && entry.is_of(id))
+    }
+
     /// Visits the areas that the worker owns.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(&AreaCore)) {
         let inner = self.inner.borrow();

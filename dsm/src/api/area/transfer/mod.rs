@@ -43,7 +43,7 @@ impl<T: Element> Area<T> {
     /// part in rounds meanwhile. The writer copy goes on where the giver stopped; a giver on another host, with what it had written.
     ///
     /// # Errors
-    /// [`Error::OwnerGone`] when whoever could give it is dead or has dropped it, also on another host, [`Error::PeerFailed`] when a
+    /// [`Error::AlreadyOwner`], [`Error::OwnerGone`] when whoever could give it is dead or has dropped it, also on another host, [`Error::PeerFailed`] when a
     /// host has failed, [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`]. An owner on another host that dies is seen from
     /// here when its launcher has said so there ([`Job::note_failure`](crate::Job::note_failure)), or somebody has taken its rank:
     /// [`Area::take_within`] has a limit.
@@ -69,7 +69,7 @@ impl<T: Element> Area<T> {
         worker.within(Some(timeout), |worker| self.take_waiting(worker, Some(timeout)))
     }
 
-    /// Takes the area if it is on its way to this worker already.
+    /// Takes the area if it is on its way to this worker already; none also if the worker owns it.
     ///
     /// # Errors
     /// [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`].
@@ -79,6 +79,14 @@ impl<T: Element> Area<T> {
         Ok(self.take_given(worker))
     }
 
+    /// Whether the worker owns the area, by whatever handle: to write, lent or open.
+    pub fn is_owned_by(&self, worker: &Worker) -> bool {
+        let seen = self.core.ownership();
+        // The word of an area that was taken is that of one on its way: only the taker knows.
+        seen.holder() == Some(worker.rank())
+            && (!seen.is_transit() || worker.local().owned.has(self.core.id, seen.epoch()))
+    }
+
     #[inline(always)]
     fn take_given(&self, worker: &Worker) -> Option<Owned<T>> {
         let epoch = ownership::given(&self.core.slot().own.ownership, worker.rank())?;
@@ -86,7 +94,17 @@ impl<T: Element> Area<T> {
         Owned::taken(&self.core, worker, epoch)
     }
 
+    /// Whoever waits for an area of its own waits for ever.
+    fn check_not_owned(&self, worker: &Worker) -> Result<()> {
+        match self.is_owned_by(worker) {
+            true => Err(Error::AlreadyOwner { name: self.name().into(), rank: worker.rank() }),
+            false => Ok(()),
+        }
+    }
+
     fn take_waiting(&self, worker: &mut Worker, timeout: Option<Duration>) -> Result<Owned<T>> {
+        self.core.check_live()?;
+        self.check_not_owned(worker)?;
         let word = &self.core.slot().own.ownership;
         // The clock costs as much as the hand-over itself.
         let since = timeout.map(|_| Instant::now());

@@ -25,6 +25,30 @@ fn a_giver_that_has_left_is_not_gone_without_giving() {
     assert!(matches!(gone, Err(Error::OwnerGone { rank: 0, .. })), "{gone:?}");
 }
 
+/// Nobody else can give what one owns: who wants to take it does not wait.
+#[test]
+fn who_takes_an_area_of_its_own_does_not_wait() {
+    let job = Job::builder().reserve(1 << 24).embedded().unwrap();
+    let mut worker = job.worker().unwrap();
+    let owned = worker.create::<u64>("own", 10).unwrap();
+    let area = owned.area();
+    assert!(area.try_take(&worker).unwrap().is_none());
+    let found = area.take(&mut worker).map(drop);
+    assert!(matches!(found, Err(Error::AlreadyOwner { rank: 0, .. })), "{found:?}");
+    let _lent = owned.lend(&worker).unwrap();
+    let found = area.take_within(&mut worker, Duration::from_secs(60)).map(drop);
+    assert!(matches!(found, Err(Error::AlreadyOwner { rank: 0, .. })), "{found:?}");
+    // What is on its way to oneself can be taken.
+    let given = worker.create::<u64>("given", 10).unwrap();
+    let area = given.area();
+    given.give(&worker, 0).unwrap();
+    assert!(!area.is_owned_by(&worker));
+    let _taken = area.try_take(&worker).unwrap().unwrap();
+    assert!(area.is_owned_by(&worker));
+    let found = area.take(&mut worker).map(drop);
+    assert!(matches!(found, Err(Error::AlreadyOwner { rank: 0, .. })), "{found:?}");
+}
+
 /// Those who wrote before the last publication have lost nothing.
 #[test]
 fn publication_forgets_who_had_written() {
