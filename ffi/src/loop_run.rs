@@ -134,6 +134,12 @@ fn run_blocks(
             run.wait_for_living(worker)?;
         }
         let task = run.next(worker)?;
+        if values.iter().any(|(first, last)| first >= last) {
+            // Nothing to run: the loop is empty.
+            task.end();
+            worker.service()?;
+            continue;
+        }
         let mut block = ha_block {
             size: size_of::<ha_block>(),
             worker: rank,

@@ -139,6 +139,34 @@ static void compare(ha_worker *worker, ha_area *grid, ha_loop *const *loops, par
     OK(ha_barrier(worker));
 }
 
+/* Nothing is run of a loop without iterations. */
+static int never(const ha_block *block, void *argument)
+{
+    (void)block;
+    (void)argument;
+    return 1;
+}
+
+static void empty(ha_worker *worker)
+{
+    const size_t square[2] = {N, N};
+    const ha_subscript here[2] = {{0, {1}, 0}, {0, {0, 1}, 0}};
+    const int64_t first[2] = {1, 5}, last[2] = {N - 1, 5};
+    ha_area *grid = grid_of(worker, "empty", N * N);
+    ha_loop *loop;
+    OK(ha_loop_new(worker, "empty", HA_UNORDERED, first, last, 2, workers, &loop));
+    OK(ha_loop_area(loop, grid, square, 2));
+    OK(ha_loop_update(loop, grid, here, 2));
+    OK(ha_loop_run(loop, never, NULL));
+    OK(ha_loop_close(loop));
+    loop = loop_of(worker, "none", HA_UNORDERED, 2, 5, 5);
+    OK(ha_loop_area(loop, grid, square, 2));
+    OK(ha_loop_update(loop, grid, here, 2));
+    OK(ha_loop_run(loop, never, NULL));
+    OK(ha_loop_close(loop));
+    OK(ha_barrier(worker));
+}
+
 static int runs(ha_worker *worker, void *argument)
 {
     const size_t square[2] = {N, N}, line = N * N;
@@ -153,6 +181,7 @@ static int runs(ha_worker *worker, void *argument)
     ha_area *grid;
     (void)argument;
 
+    empty(worker);
     /* Five neighbours: a pipelined wavefront. */
     grid = grid_of(worker, "grid", N * N);
     loops[0] = loop_of(worker, "seidel", HA_ORDERED, 2, 1, N - 1);
