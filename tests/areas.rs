@@ -81,9 +81,17 @@ fn lengths_from_none_to_more_than_memory() {
             owned.delete(&mut worker).unwrap();
         }
     }
-    for len in [usize::MAX, usize::MAX / 8, usize::MAX / 16, 1 << 50, 1 << 32, 1 << 18] {
+    for len in [usize::MAX, usize::MAX / 8, usize::MAX / 16, 1 << 50, 1 << 42] {
         let error = worker.create::<u64>("huge", len).unwrap_err();
-        assert!(matches!(error, Error::OutOfMemory { .. }), "{len}: {error}");
+        assert!(matches!(error, Error::AreaTooLong { size: 8, .. }), "{len}: {error}");
+        assert!(error.to_string().contains(&format!("of {len} elements of 8 bytes each")), "{error}");
+    }
+    for len in [1 << 32, 1 << 18] {
+        let error = worker.create::<u64>("huge", len).unwrap_err();
+        assert!(
+            matches!(error, Error::OutOfMemory { asked, free, limit, .. } if asked > free && free <= limit),
+            "{len}: {error}"
+        );
     }
     for _ in 0..3 {
         worker.sync().unwrap();
@@ -98,7 +106,9 @@ fn more_than_the_host_has_is_refused() {
     let job = Job::builder().reserve(1 << 44).embedded().unwrap();
     let mut worker = job.worker().unwrap();
     let resident = job.resident_bytes().unwrap();
-    let error = worker.create::<u8>(AreaSpec::new("ocean").tracking(Tracking::Whole), 1 << 41).unwrap_err();
+    // With its copies eight terabytes.
+    let ocean = AreaSpec::new("ocean").tracking(Tracking::Whole).copies(32);
+    let error = worker.create::<u8>(ocean, (1 << 38) - (1 << 20)).unwrap_err();
     assert!(matches!(&error, Error::OutOfMemory { asked, free, .. } if asked > free), "{error}");
     assert!(job.resident_bytes().unwrap() < resident + (1 << 20));
     worker.create::<u8>("ocean", 10).unwrap();

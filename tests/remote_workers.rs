@@ -34,7 +34,7 @@ fn workers_of_other_hosts_are_counted_and_their_ranks_kept() {
     assert!(elsewhere.to_string().contains("host c (10.0.0.3:7400)"), "{elsewhere}");
     assert!(matches!(agent.name_host(3, "d"), Err(Error::InvalidConfig { .. })));
     // More than the hosts have in all.
-    assert!(matches!(job.worker_at(5), Err(Error::TooManyWorkers { asked: 6, max: 5, .. })));
+    assert!(matches!(job.worker_at(5), Err(Error::NoSuchRank { rank: 5, max: 5, .. })));
     let other = job.worker_at(3).unwrap();
     assert!(matches!(job.worker(), Err(Error::TooManyWorkers { free: 0, max: 2, .. })));
     // Those elsewhere are not there before they are said to be.

@@ -141,6 +141,7 @@ fn status_of(error: &Error) -> ha_status {
         Error::Os { .. } | Error::Spawn { .. } | Error::ProcessLimit { .. } => HA_SYSTEM,
         Error::ForkedChild => HA_FORKED,
         Error::TooManyWorkers { .. }
+        | Error::NoSuchRank { .. }
         | Error::TooManyObservers { .. }
         | Error::TooManyPins { .. }
         | Error::TooManyAreas { .. } => HA_LIMIT,
@@ -149,7 +150,7 @@ fn status_of(error: &Error) -> ha_status {
         Error::NameTaken { .. } | Error::NameClash { .. } => HA_NAME_TAKEN,
         Error::NoSuchArea { .. } => HA_NO_SUCH_AREA,
         Error::Deleted { .. } => HA_DELETED,
-        Error::OutOfMemory { .. } => HA_OUT_OF_MEMORY,
+        Error::OutOfMemory { .. } | Error::AreaTooLong { .. } => HA_OUT_OF_MEMORY,
         Error::WrongType { .. } | Error::TypeClash { .. } => HA_WRONG_TYPE,
         Error::InvalidArea { .. }
         | Error::GroupClash { .. }
@@ -191,7 +192,7 @@ const MESSAGES: [&CStr; 40] = [
     c"a pointer that must not be null is null",
     c"not an open handle of this kind",
     c"an argument has a value that is not allowed",
-    c"a size field that no version of this library has",
+    c"a size that does not fit: of a struct, of none of its versions, or of data",
     c"header and library have different versions",
     c"a range outside the area",
     c"a handle of another thread",

@@ -62,7 +62,7 @@ pub enum Error {
         iteration: String,
     },
     /// A shape that is invalid or does not match.
-    #[error("array {array:?}: {what}")]
+    #[error("{}: {what}", named(array))]
     Shape {
         /// The array.
         array: String,
@@ -147,7 +147,7 @@ pub enum Error {
     /// A worker died. (If its program has ended while others wait for it, they get [`Error::Diverged`], or
     /// [`Error::PeerFailed`] if it ended with an error.)
     #[error(
-        "{site}: worker {rank}{} is gone; what this pass wrote is lost: restore the last checkpoint",
+        "{site}: worker {rank}{} is gone, and what it owned with it: start again, from the last checkpoint",
         on(host)
     )]
     WorkerLost {
@@ -202,7 +202,7 @@ pub enum Error {
         message: String,
     },
     /// An array was left half written by a pass that failed.
-    #[error("array {array:?} was left half written: {cause}; restore a checkpoint or create it again")]
+    #[error("{} was left half written: {cause}; restore a checkpoint or create it again", named(array))]
     Poisoned {
         /// The array.
         array: String,
@@ -243,6 +243,11 @@ pub enum Error {
     Invalid(String),
 }
 
+/// An array by its name, as far as that does not say itself that it is one.
+pub(crate) fn named(array: &str) -> String {
+    if array.starts_with("array ") { array.to_owned() } else { format!("array {array:?}") }
+}
+
 /// The iteration or the key, if it is known.
 fn at(place: &str) -> String {
     if place.is_empty() { String::new() } else { format!(", at {place}") }
@@ -266,6 +271,12 @@ impl Error {
         match self {
             Error::Core(hectare_dsm::Error::OutOfMemory { asked, free, limit, payer, .. }) => {
                 Error::OutOfMemory { array: array.into(), what: what.to_string(), asked, free, limit, payer }
+            }
+            Error::Core(hectare_dsm::Error::AreaTooLong { len, size, most, .. }) => {
+                let what = format!(
+                    "{what} has {len} elements of {size} bytes each, and may have {most} bytes: make it smaller, or divide it"
+                );
+                Error::Shape { array: array.into(), what }
             }
             other => other,
         }

@@ -86,12 +86,15 @@ impl Shared {
         if let Err(cause) = &result {
             let counters = &self.segment.header().counters;
             let word = match cause {
-                Error::TooManyWorkers { .. } | Error::RankTaken { .. } | Error::WorkerElsewhere { .. } => {
-                    &counters.refused_workers
-                }
+                Error::TooManyWorkers { .. }
+                | Error::NoSuchRank { .. }
+                | Error::RankTaken { .. }
+                | Error::WorkerElsewhere { .. } => &counters.refused_workers,
                 Error::TooManyObservers { .. } => &counters.refused_observers,
                 Error::TooManyPins { .. } => &counters.refused_pins,
-                Error::OutOfMemory { .. } | Error::TooManyAreas { .. } => &counters.refused_areas,
+                Error::OutOfMemory { .. } | Error::AreaTooLong { .. } | Error::TooManyAreas { .. } => {
+                    &counters.refused_areas
+                }
                 // Whoever waits for a death asks again and again: counted, and in the log for those who look.
                 Error::OwnerAlive { .. } => {
                     count(&counters.refused_claims, 1);

@@ -92,6 +92,14 @@ pub enum Error {
         /// All slots.
         max: usize,
     },
+    /// The job has no worker of this rank.
+    #[error("worker {rank} asked for, but the job has workers 0 to {}: raise `max_workers` of the job", max.saturating_sub(1))]
+    NoSuchRank {
+        /// The rank.
+        rank: Rank,
+        /// All slots.
+        max: usize,
+    },
     /// Another live worker has the rank.
     #[error("rank {rank} is taken by a live worker (process {pid}): ask for another, or for any")]
     RankTaken {
@@ -258,6 +266,21 @@ pub enum Error {
         limit: u64,
         /// The holder of the limit: the host, a cgroup, or the job's reserved range.
         payer: String,
+    },
+    /// The area is longer than any can be.
+    #[error(
+        "area {name:?} of {len} elements of {size} bytes each is longer than any can be, which is {most} bytes: divide it into several \
+         areas"
+    )]
+    AreaTooLong {
+        /// The area.
+        name: String,
+        /// How many elements it was to have.
+        len: usize,
+        /// Bytes of an element.
+        size: u32,
+        /// Bytes that an area has at most, without copies and log.
+        most: u64,
     },
     /// The area holds elements of another type.
     #[error(

@@ -206,6 +206,7 @@ static void sizes(void)
     FAILS(HA_INVALID_NAME, ha_area_create(worker, "a//b", HA_F64, 4, NULL, &area));
     FAILS(HA_OUT_OF_MEMORY, ha_area_create(worker, "b", HA_F64, SIZE_MAX, NULL, &area));
     FAILS(HA_OUT_OF_MEMORY, ha_area_create(worker, "b", HA_F64, SIZE_MAX / 8, NULL, &area));
+    SAYS("longer than any can be");
     FAILS(HA_OUT_OF_MEMORY, ha_area_create(worker, "b", HA_F64, 1u << 28, NULL, &area));
     FAILS(HA_NO_SUCH_AREA, ha_area_attach(worker, "nowhere", HA_F64, 0, &area));
     SAYS("nowhere");
@@ -218,6 +219,8 @@ static void sizes(void)
     FAILS(HA_OUT_OF_RANGE, ha_area_load(area, 1, 4, values, sizeof values));
     FAILS(HA_OUT_OF_RANGE, ha_area_load(area, SIZE_MAX, 2, values, sizeof values));
     FAILS(HA_BAD_SIZE, ha_area_load(area, 0, 4, values, 31));
+    SAYS("31 bytes");
+    CHECK(strstr(ha_status_message(HA_BAD_SIZE), "of data") != NULL);
     FAILS(HA_BAD_SIZE, ha_area_store(area, 0, 2, values, 8));
     FAILS(HA_OUT_OF_RANGE, ha_area_store(area, 4, 1, values, 8));
     FAILS(HA_NOT_A_JOB, ha_job_from_descriptor(0, &made));

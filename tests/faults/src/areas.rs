@@ -87,7 +87,7 @@ pub(crate) fn sizes(stage: &mut Stage) -> Result<Verdict> {
     let bare = |name: &str| AreaSpec::new(name).copies(0).tracking(Tracking::Whole);
     for len in [1usize << 40, 1 << 44, usize::MAX / 8, usize::MAX] {
         match worker.create::<u64>(bare("ocean"), len) {
-            Err(Error::OutOfMemory { asked, .. }) => ensure!(asked >= 1 << 40, "{asked} asked for {len}"),
+            Err(Error::AreaTooLong { len: asked, .. }) => ensure!(asked == len, "{asked} asked for {len}"),
             other => bail!("an area of {len} elements: {other:?}"),
         }
     }

@@ -148,7 +148,7 @@ impl Job {
     /// for the rank first, unless it has handed it to this process already.
     ///
     /// # Errors
-    /// [`Error::RankTaken`] if another live worker has it, [`Error::TooManyWorkers`] if it is beyond the
+    /// [`Error::RankTaken`] if another live worker has it, [`Error::NoSuchRank`] if it is beyond the
     /// configured maximum, [`Error::ForkedChild`]; [`Error::Daemon`] in jobs of the daemon, if the rank was
     /// handed to another process or is beyond the maximum.
     pub fn worker_at(&self, rank: crate::Rank) -> Result<Worker> {

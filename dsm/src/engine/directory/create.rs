@@ -13,6 +13,7 @@ use crate::engine::directory::{
 };
 use crate::engine::shared::Shared;
 use crate::error::{Error, Rank, Result};
+use crate::memory::LINE;
 use crate::memory::allocator::Extent;
 use crate::memory::clock;
 use crate::memory::limits::{self, ReserveError};
@@ -30,6 +31,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bytes that are collapsed into huge pages at a time: some ten milliseconds.
 const COLLAPSE_PIECE: u64 = 16 << 20;
+
+/// A line number has 32 bits: 256 GiB.
+const MOST_LINES: u64 = u32::MAX as u64;
 
 /// An area to create, found possible as far as that can be said without the directory.
 #[derive(Debug)]
@@ -61,12 +65,11 @@ impl Draft<'_> {
         let layout = (len as u64)
             .checked_mul(u64::from(element.size))
             .and_then(|bytes| AreaLayout::of(bytes, copies, logged, config))
-            .ok_or_else(|| no_memory(spec, u64::MAX, 0, u64::MAX, "the address space"))?;
-        // A line number has 32 bits: 256 GiB.
-        if layout.lines > u64::from(u32::MAX) {
-            let limit = u64::from(u32::MAX) * 64;
-            return Err(no_memory(spec, layout.footprint(copies), 0, limit, "the log (32-bit line numbers)"));
-        }
+            .filter(|layout| layout.lines <= MOST_LINES)
+            .ok_or_else(|| {
+                let most = MOST_LINES * LINE;
+                Error::AreaTooLong { name: spec.name.clone(), len, size: element.size, most }
+            })?;
         let present = spec.copies;
         Ok(Draft { spec, element, len, layout, present, own_memory: false, remote: None, hidden: None })
     }
@@ -88,6 +91,8 @@ impl Draft<'_> {
 }
 
 fn no_memory(spec: &AreaSpec, asked: u64, free: u64, limit: u64, payer: &str) -> Error {
+    // The range is the limit in whole pages, of whatever size.
+    let free = free.min(limit);
     Error::OutOfMemory { name: spec.name.clone(), asked, free, limit, payer: payer.to_owned() }
 }
 

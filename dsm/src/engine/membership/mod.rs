@@ -45,17 +45,13 @@ pub(crate) fn take_slot(shared: &Shared, wanted: Option<Rank>) -> Result<Rank> {
     let here = shared.segment.ranks_here();
     let ranks = match wanted {
         Some(rank) if rank >= max => {
-            let max = max as usize;
-            return Err(Error::TooManyWorkers { asked: rank as usize + 1, free: max, max });
+            return Err(Error::NoSuchRank { rank, max: max as usize });
         }
         Some(rank) if !here.contains(&rank) => {
             return Err(match shared.segment.host_of(rank) {
                 Some(_) => shared.on_other_host(rank),
                 // More than the job's hosts have in all.
-                None => {
-                    let max = shared.segment.hosts_end() as usize;
-                    Error::TooManyWorkers { asked: rank as usize + 1, free: max, max }
-                }
+                None => Error::NoSuchRank { rank, max: shared.segment.hosts_end() as usize },
             });
         }
         Some(rank) => rank..rank + 1,

@@ -142,7 +142,12 @@ fn reserve_slices(
         let Headroom { free, limit, payer } = headroom()?;
         if free < left {
             // Memory that is reserved already is going to be punched out, hence free again.
-            return Err(ReserveError::OutOfMemory { asked: len, free: free + *done, limit, payer });
+            return Err(ReserveError::OutOfMemory {
+                asked: len,
+                free: (free + *done).min(limit),
+                limit,
+                payer,
+            });
         }
         // Several processes may be at this at once: the less is left, the smaller the steps.
         let step =

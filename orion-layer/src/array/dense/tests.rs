@@ -151,6 +151,10 @@ fn subscripts_outside_are_errors_with_array_subscript_and_worker() {
             said(a.read_range(w, [0..4, 2..4]).map(drop)),
             format!("array \"weights\": worker {me} reads [0..4, 2..4], outside of the shape [4, 3]")
         );
+        // A name that was not given says itself that it is an array's.
+        let unnamed = w.zeros::<u8, 1>([4])?;
+        let text = said(unnamed.get(w, [9]).map(drop));
+        assert!(text.starts_with("array 2 (") && !text.contains('"'), "{text}");
         #[allow(clippy::reversed_empty_ranges)]
         let backwards = a.read_range(w, [3..2, 0..1]);
         assert!(said(backwards.map(drop)).contains("reads [3..2, 0..1]"));

@@ -1,7 +1,7 @@
 //! Sparse arrays made of others. All calls are collective; nothing moves between workers.
 use super::{SparseArray, Value};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, named};
 use crate::site::Site;
 use hectare_data::entries::{Entries, Entry};
 use std::rc::Rc;
@@ -104,7 +104,10 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
             }
             entries
         } else {
-            Err(Error::Invalid(format!("array {name:?} cannot be permuted while its local entries are held")))
+            Err(Error::Invalid(format!(
+                "{} cannot be permuted while its local entries are held",
+                named(&name)
+            )))
         };
         let words =
             vec![format!("dimension {dim}"), format!("seed {seed}"), format!("set_seed({})", context.seed())];
