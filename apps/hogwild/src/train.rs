@@ -12,7 +12,7 @@ pub(crate) fn train(worker: &mut Worker, size: usize, examples: &Examples, optio
     let tests = worker.rank() == 0;
     if tests {
         println!(
-            "{size} workers, {:?}: test loss {:.9} before",
+            "{size} workers, {}: test loss {:.9} before",
             options.consistency,
             model.loss(&examples.test)
         );

@@ -56,6 +56,15 @@ fn every_consistency_learns() {
 }
 
 #[test]
+fn the_consistency_is_named_as_it_is_asked_for() {
+    for consistency in ["bsp", "bounded:3", "async"] {
+        let output = run(&["--workers", "2", "--consistency", consistency]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.starts_with(&format!("2 workers, {consistency}: test loss ")), "{text}");
+    }
+}
+
+#[test]
 fn files_are_read_in_parts() {
     let dir = std::env::temp_dir().join(format!("hogwild-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
