@@ -72,9 +72,15 @@ fn error_of<T: NpyElement, const N: usize>(path: &Path) -> String {
 #[test]
 fn other_contents_are_refused() {
     for (error, what) in [
-        (error_of::<f64, 2>(&fixture("f4")), "it has elements of type '<f4', not '<f8' (f64)"),
+        (
+            error_of::<f64, 2>(&fixture("f4")),
+            "it has elements of type '<f4', not '<f8' (f64): read it as an array of its own type",
+        ),
         (error_of::<i32, 2>(&fixture("u4")), "it has elements of type '<u4', not '<i4' (i32)"),
-        (error_of::<f32, 3>(&fixture("f4")), "it has the shape [4, 2], not 3 dimensions"),
+        (
+            error_of::<f32, 3>(&fixture("f4")),
+            "it has the shape [4, 2], not 3 dimensions: read it with as many",
+        ),
         (error_of::<f32, 1>(&fixture("scalar")), "it has the shape [], not 1 dimensions"),
         (error_of::<f32, 2>(&fixture("fortran")), "it is in Fortran's order"),
         (error_of::<f32, 2>(&fixture("big-endian")), "its elements are big-endian ('>f4')"),
@@ -99,7 +105,9 @@ fn damaged_files_are_refused() {
     }
     let path = scratch.0.join("more.npy");
     fs::write(&path, [good.as_slice(), b"xyz"].concat()).unwrap();
-    assert!(error_of::<f32, 2>(&path).contains("it has 3 bytes more than the shape [4, 2] takes"));
+    assert!(
+        error_of::<f32, 2>(&path).contains("it has 3 bytes more than the shape [4, 2] takes: save it again")
+    );
     // An extent that no file and no memory holds.
     let text =
         String::from_utf8_lossy(&good[10..128]).replace("(4, 2), }        ", "(4, 1152921504606846976), }");

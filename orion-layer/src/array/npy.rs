@@ -103,19 +103,25 @@ pub(super) fn open<E, const N: usize>(
 /// Why the array of a file is not the one that is asked for.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Mismatch {
-    #[error("it has elements of type '{found}', not '{asked}' ({type_name})")]
+    #[error(
+        "it has elements of type '{found}', not '{asked}' ({type_name}): read it as an array of its own type, or save it with `astype('{asked}')`"
+    )]
     Element { found: String, asked: &'static str, type_name: &'static str },
-    #[error("it has elements of type '{found}': little-endian integers and floats of up to 64 bits are read")]
+    #[error(
+        "it has elements of type '{found}': little-endian integers and floats of up to 64 bits are read, so save it with `astype`"
+    )]
     NoNumber { found: String },
     #[error("its elements are big-endian ('{found}'): save them as '{asked}'")]
     BigEndian { found: String, asked: &'static str },
     #[error("it is in Fortran's order: save it with numpy.ascontiguousarray")]
     FortranOrder,
-    #[error("it has the shape {shape:?}, not {dimensions} dimensions")]
+    #[error(
+        "it has the shape {shape:?}, not {dimensions} dimensions: read it with as many as it has, or save it with `reshape`"
+    )]
     Dimensions { shape: Vec<usize>, dimensions: usize },
-    #[error("it has {bytes} bytes more than the shape {shape:?} takes")]
+    #[error("it has {bytes} bytes more than the shape {shape:?} takes: save it again")]
     TooLong { bytes: u64, shape: Vec<usize> },
-    #[error("cut off: {bytes} bytes of data are too few for the shape {shape:?}")]
+    #[error("cut off: {bytes} bytes of data are too few for the shape {shape:?}: copy or save it again")]
     TooShort { bytes: u64, shape: Vec<usize> },
 }
 

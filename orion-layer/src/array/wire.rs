@@ -1,7 +1,7 @@
 //! The bytes of a value on its way to another worker: numbers as they are, everything else as postcard has it.
 use super::Value;
 use crate::error::{Error, Result};
-use std::any::Any;
+use std::any::{Any, type_name};
 
 macro_rules! numbers {
     ($($number:ty),*) => {
@@ -53,19 +53,29 @@ pub(crate) fn put_any<T: Value>(value: &T, bytes: &mut Vec<u8>) -> Result<()> {
 /// Appends a value that has no fixed length.
 pub(crate) fn put<T: Value>(value: &T, bytes: &mut Vec<u8>) -> Result<()> {
     let extended = postcard::to_extend(value, std::mem::take(bytes));
-    *bytes = extended.map_err(|error| Error::Message(format!("encoded: {error}")))?;
+    *bytes = extended.map_err(|error| {
+        let of = type_name::<T>();
+        Error::Message(format!(
+            "encoded: a value of {of}: {error}: its `Serialize` must write what postcard can"
+        ))
+    })?;
     Ok(())
 }
 
 /// Takes a value off the front.
 #[inline]
 pub(crate) fn take<T: Value>(bytes: &mut &[u8]) -> Result<T> {
-    let broken = |what: String| Error::Message(format!("decoded: {what}"));
+    let broken = |what: String| {
+        let of = type_name::<T>();
+        Error::Message(format!(
+            "decoded: a value of {of}: {what}: its `Deserialize` must read what its `Serialize` writes"
+        ))
+    };
     let (value, rest) = match fixed_len::<T>() {
         Some(len) => bytes
             .split_at_checked(len)
             .and_then(|(head, rest)| Some((get_fixed(head)?, rest)))
-            .ok_or_else(|| broken("a value is cut off".into()))?,
+            .ok_or_else(|| broken("it is cut off".into()))?,
         None => postcard::take_from_bytes::<T>(bytes).map_err(|error| broken(error.to_string()))?,
     };
     *bytes = rest;

@@ -75,7 +75,12 @@ impl Context<'_> {
             let wanted = if wants { format!("one for each element of {shape:?}") } else { "none".into() };
             let given =
                 has.map_or("none are given".into(), |shape| format!("those given have shape {shape:?}"));
-            let what = format!("the rule {rule} has helper values, {wanted}, and {given}");
+            let advice = if wants {
+                "pass an array of them in the shape of the target"
+            } else {
+                "pass `None` for them"
+            };
+            let what = format!("the rule {rule} has helper values, {wanted}, and {given}: {advice}");
             return Err(Error::Shape { array: target.name().into(), what });
         }
         if let Some(state) = &mut state {

@@ -50,7 +50,7 @@ impl TaskRun {
     /// Begins the part of this worker, which has a rank below [`TaskGraph::workers`]; the others do the same, with the same
     /// graph and the same areas, one for each of [`TaskGraph::shapes`]. No task runs before all have begun. A worker is in one
     /// run at a time: of one that it is in already it does no more tasks. It begins the next when the others have ended
-    /// this one.
+    /// this one. Whether workers have the same graph is found by a hash of it (FNV, of 64 bits), which is not made against intent.
     ///
     /// # Errors
     /// [`Error::NotOpen`] for an area that is not open to tasks, [`Error::Tasks`] when areas or workers do not fit the

@@ -47,7 +47,8 @@ pub struct Task {
 pub enum TaskError {
     /// Two tasks that nothing puts in order touch the same element, and one of them writes it.
     #[error(
-        "task {} of worker {} and task {} of worker {} may run at once, and both touch elements of array {array}",
+        "task {} of worker {} and task {} of worker {} may run at once, and both touch elements of array {array}: put one \
+         after the other (`Task::after`), or let them touch different elements",
         tasks[0].1, tasks[0].0, tasks[1].1, tasks[1].0
     )]
     Race {
@@ -57,13 +58,13 @@ pub enum TaskError {
         array: usize,
     },
     /// Tasks wait for each other in a circle, or for a task that there is not.
-    #[error("task {} of worker {} waits for tasks that never end", task.1, task.0)]
+    #[error("task {} of worker {} waits for tasks that never end: `Task::after` is to name tasks that there are, in no circle", task.1, task.0)]
     Endless {
         /// Worker and number of a task that would never begin.
         task: (Rank, usize),
     },
     /// A worker has more tasks than can be counted.
-    #[error("worker {rank} has {tasks} tasks: at most {most} are possible", most = MOST_TASKS - 1)]
+    #[error("worker {rank} has {tasks} tasks: at most {most} are possible, so make them larger", most = MOST_TASKS - 1)]
     TooMany {
         /// The worker.
         rank: Rank,
@@ -71,7 +72,7 @@ pub enum TaskError {
         tasks: usize,
     },
     /// A task names an array twice, or a region of another number of dimensions, or a step of 0.
-    #[error("task {} of worker {} has no such access to array {array}", task.1, task.0)]
+    #[error("task {} of worker {} cannot access array {array} so: a task names an array of the graph once, with regions of its dimensions and steps of 1 or more", task.1, task.0)]
     Access {
         /// Worker and number.
         task: (Rank, usize),

@@ -134,3 +134,16 @@ fn what_waits_for_a_worker_that_is_not_there_is_refused() {
     let made = TaskGraph::new(vec![vec![8]], vec![vec![task(0..1, true, vec![(7, 1)])]]);
     assert_eq!(made.unwrap_err(), TaskError::Endless { task: (0, 0) });
 }
+
+#[test]
+fn errors_say_what_to_do() {
+    let (task, array) = ((1, 2), 0);
+    for (error, advice) in [
+        (TaskError::Race { tasks: [task, (0, 1)], array }, "put one after the other"),
+        (TaskError::Endless { task }, "name tasks that there are"),
+        (TaskError::TooMany { rank: 1, tasks: 1 << 24 }, "make them larger"),
+        (TaskError::Access { task, array }, "names an array of the graph once"),
+    ] {
+        assert!(error.to_string().contains(advice), "{error}");
+    }
+}
