@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::hash::Hasher;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -245,7 +246,14 @@ pub fn listen_as_agent(dir: &RunDir, job: &str, boot: u64) -> Result<(Socket, Ag
     }
     let (_opened, short) = short(&directory)?;
     let socket = Socket::listen(&short.join(&name))?;
-    Ok((socket, AgentSocket { path: directory.join(name) }))
+    let path = directory.join(name);
+    Ok((socket, AgentSocket { file: file_at(&path), path }))
+}
+
+/// The device and number of the file at a path.
+fn file_at(path: &Path) -> Option<(u64, u64)> {
+    let about = std::fs::symlink_metadata(path).ok()?;
+    Some((about.dev(), about.ino()))
 }
 
 /// The names of sockets of agents of a job, in the order of their starts.
@@ -261,17 +269,21 @@ fn sockets(dir: &RunDir) -> impl Iterator<Item = String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok())
 }
 
-/// The place of an agent's socket. Each start of an agent has one of its own.
+/// The place of an agent's socket. Each start of an agent has one of its own; but the first agents of two jobs of one name have the
+/// same, and the first may end when the second is there.
 #[derive(Debug)]
 pub struct AgentSocket {
     path: PathBuf,
+    file: Option<(u64, u64)>,
 }
 
 impl AgentSocket {
     /// Removes the socket.
     pub fn remove(&self) {
-        // The next agent may have done so.
-        let _ = std::fs::remove_file(&self.path);
+        // The next agent may have done so, and be there itself.
+        if self.file.is_some() && file_at(&self.path) == self.file {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -374,7 +386,11 @@ mod tests {
         assert!(AgentConnection::open(&dir, "other", None).unwrap().is_none());
         old.remove();
         assert!(AgentConnection::open(&dir, &job, None).unwrap().is_some(), "the other one's is still there");
+        // The first agent of another job of that name, while the last one of the job before ends.
+        let (_next, again) = listen_as_agent(&dir, &job, 2).unwrap();
         place.remove();
+        assert!(AgentConnection::open(&dir, &job, None).unwrap().is_some(), "the next one's is still there");
+        again.remove();
         remove_agents(dir.path());
         std::fs::remove_dir(&top).unwrap();
     }
