@@ -133,6 +133,7 @@ fn role() {
             attach_after_a_barrier().unwrap();
             println!("all turns");
         }
+        Some(("keep", _)) => keep().unwrap(),
         Some(("ask", turns)) => {
             ask(turns.parse().unwrap()).unwrap();
             println!("all turns");
@@ -286,6 +287,45 @@ fn a_worker_that_is_stopped_on_another_host_is_told_of() {
     // With another worker on its host, who waits, and for whom other hosts wait just as well.
     [1, 2].into_iter().for_each(|per_host| stop_on_the_other_host(&cluster, per_host));
     cluster.assert_nothing_is_left();
+}
+
+/// A worker waits for an area that one of another host does not give. No clock says so.
+#[test]
+fn a_worker_that_waits_for_an_area_of_another_host_is_told_of() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let args = ["--hosts", &cluster.list(1), "--job", "still"];
+    let mut run = Running::start(cluster.command(&args, &in_role("keep:")));
+    read_until(&mut run, "it waits");
+    let finding = "worker 0 (process ";
+    let mut said = String::new();
+    until("the finding", || {
+        said = cluster.hectare(0, &["check", "still"]).out;
+        said.contains(finding)
+    });
+    let parts = [
+        "waits for more than 1s for a worker of another host",
+        &cluster.name(1),
+        "`hectare check still` there",
+    ];
+    assert!(said.lines().count() == 1 && parts.iter().all(|part| said.contains(part)), "{said}");
+    assert!(cluster.hectare(1, &["check", "still"]).out.contains("nothing found"));
+    run.signal(rustix::process::Signal::TERM);
+    run.end();
+    cluster.assert_nothing_is_left();
+}
+
+fn keep() -> hectare_dsm::Result<()> {
+    let (mut worker, _) = worker();
+    if worker.rank() == 1 {
+        let _kept = worker.create::<u64>("kept", 8)?;
+        worker.barrier()?;
+        std::thread::sleep(LONG);
+        return Ok(());
+    }
+    worker.barrier()?;
+    let kept = worker.attach::<u64>("kept")?;
+    println!("it waits");
+    kept.take_within(&mut worker, LONG).map(drop)
 }
 
 fn stop_on_the_other_host(cluster: &Cluster, per_host: u32) {

@@ -177,6 +177,8 @@ fn a_host_that_is_away_is_named_with_the_cause() {
     let why = format!("host {} ({address}:", cluster.name(1));
     assert!(said.out.contains(" away ") && said.out.contains(&why), "{said:?}");
     assert!(said.out.contains("nothing was heard of it for too long"), "{said:?}");
+    let said = cluster.hectare(0, &["check", "seen"]);
+    assert!(said.code == 1 && said.out.contains(&why), "{said:?}");
     cluster.network.set(&[]).unwrap();
     until("the next session", || standing(&cluster, 0).peers[0].sessions > 1);
     ends_well(run, &cluster);

@@ -1,14 +1,13 @@
 //! Looking at jobs: the daemon says who is in them, their memory what they do.
-use super::Found;
 use super::output::{bytes, json, table};
-use super::top::sample::{holding_up, state_name};
+use super::top::sample::state_name;
 use crate::ask::{all_clients, all_jobs, answer, monitor, open};
 use anyhow::Result;
 use hectare_dsm::WorkerInfo;
 use hectare_wire::{ClientLine, Connection, JobLine, Reply, Request};
 use serde::Serialize;
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub(super) fn ping(connection: &Connection, as_json: bool) -> Result<()> {
@@ -165,95 +164,4 @@ pub(super) fn stat(connection: &Connection, job: &str, as_json: bool) -> Result<
         return json(&BTreeMap::from(counters));
     }
     table(["COUNTER", "VALUE"], counters.map(|(name, value)| [name.into(), value.to_string()]).into())
-}
-
-/// How long a round has to wait for a worker to be a finding.
-const LONG_WAIT: Duration = Duration::from_secs(1);
-
-/// After how many of its intervals an area that has something to publish is stale.
-const STALE: u32 = 10;
-
-pub(super) fn check(connection: &Connection, name: &str, as_json: bool) -> Result<()> {
-    let job = open(connection, name)?;
-    let (workers, stats) = (job.workers()?, job.stats()?);
-    let monitor = monitor(connection, name)?;
-    let snapshot = monitor.snapshot(usize::MAX)?;
-    let is_stopped = |rank| snapshot.workers.iter().any(|worker| worker.rank == rank && worker.stopped);
-    let mut findings = Vec::new();
-    for worker in &workers {
-        match worker.state {
-            _ if is_stopped(worker.rank) => findings.push(format!(
-                "worker {} (process {}) is stopped, by a signal or a debugger: `kill -CONT {1}` lets it go on",
-                worker.rank, worker.pid
-            )),
-            hectare_dsm::WorkerState::Dead if worker.pid == 0 => {
-                findings.push(format!("worker {}, on another host, is dead", worker.rank));
-            }
-            hectare_dsm::WorkerState::Dead => {
-                findings.push(format!(
-                    "worker {} (process {}) is dead: claim its areas",
-                    worker.rank, worker.pid
-                ));
-            }
-            hectare_dsm::WorkerState::Straggler => findings.push(format!(
-                "worker {} (process {}) does not come to rounds since round {}",
-                worker.rank, worker.pid, worker.last_round
-            )),
-            _ => {}
-        }
-    }
-    if stats.unlogged_lines > 0 {
-        findings.push(format!("{} lines were written without being logged", stats.unlogged_lines));
-    }
-    let stands = |snapshot: &hectare_dsm::Snapshot| {
-        let of = |worker: &hectare_dsm::WorkerSnapshot| Some((worker.host.clone()?, worker.clock));
-        holding_up(snapshot).filter_map(of).collect::<BTreeSet<_>>()
-    };
-    if snapshot.waits || !stands(&snapshot).is_empty() {
-        // Rounds, and workers at clocks, wait a little all the time. What does not end is a finding.
-        std::thread::sleep(LONG_WAIT);
-        let later = monitor.snapshot(0)?;
-        findings.extend(stands(&snapshot).intersection(&stands(&later)).map(|(host, clock)| {
-            format!(
-                "workers of this host wait for host {host}, whose clock stands at {clock} for more than {LONG_WAIT:?}: \
-                 a worker there is stopped, or does not come to a synchronization point; `hectare check {name}` there says which"
-            )
-        }));
-        if snapshot.waits && later.waits && later.round == snapshot.round {
-            let late = |worker: &&hectare_dsm::WorkerSnapshot| worker.waited_for && !worker.stopped;
-            findings.extend(later.workers.iter().filter(late).map(|worker| {
-                format!(
-                    "round {} waits for worker {} (process {}) for more than {LONG_WAIT:?}: it is stopped, or does \
-                     not come to a synchronization point",
-                    later.round, worker.rank, worker.pid
-                )
-            }));
-        }
-    }
-    for area in snapshot.areas {
-        if let (Some(interval), Some(age), true) = (area.interval, area.age, area.dirty)
-            && age > STALE * interval
-        {
-            findings.push(format!(
-                "area {:?} is to be published every {interval:?} and was not for {:.3} s",
-                area.name,
-                age.as_secs_f64()
-            ));
-        }
-    }
-    for area in job.areas()?.iter().filter(|area| area.owner.is_none() && !area.remote) {
-        findings.push(format!("area {:?} has no owner: it can be claimed", area.name));
-    }
-    if as_json {
-        json(&json!({ "job": name, "healthy": findings.is_empty(), "findings": findings }))?;
-    } else if findings.is_empty() {
-        super::output::print(format!("job {name}: {} workers, nothing found\n", workers.len()).as_bytes())?;
-    } else {
-        super::output::print(format!("{}\n", findings.join("\n")).as_bytes())?;
-    }
-    match findings.len() {
-        0 => Ok(()),
-        1 => Err(Found(format!("job {name}: 1 finding")).into()),
-        count => Err(Found(format!("job {name}: {count} findings")).into()),
-    }
 }

@@ -1,4 +1,5 @@
 //! The command line: what there is, and what its exit codes mean.
+mod check;
 pub mod daemon;
 pub mod exit;
 mod failure;
@@ -143,7 +144,7 @@ fn execute(options: Options) -> anyhow::Result<u8> {
         Command::Jobs { json } => inspect::jobs(&connect()?, json)?,
         Command::Areas(of) => inspect::areas(&connect()?, &of.job, of.json)?,
         Command::Stat(of) => inspect::stat(&connect()?, &of.job, of.json)?,
-        Command::Check(of) => inspect::check(&connect()?, &of.job, of.json)?,
+        Command::Check(of) => check::check(&dir, &connect()?, &of.job, of.json)?,
         Command::Top(top) => return top::top(&dir, &top),
         Command::Peers(listing) => peers::peers(&dir, listing.job.as_deref(), listing.json)?,
         Command::Trace(trace) => trace::trace(&dir, &trace)?,

@@ -67,6 +67,22 @@ pub(super) fn state(peer: &PeerStanding) -> (&'static str, Option<Duration>) {
     if heard >= SILENT { ("silent", Some(heard)) } else { ("connected", None) }
 }
 
+/// Why nothing comes from another host, if that is so.
+pub(super) fn trouble(peer: &PeerStanding) -> Option<String> {
+    let (name, address) = (&peer.name, peer.address);
+    match state(peer).1 {
+        Some(silent) => {
+            let seconds = silent.as_secs_f64();
+            Some(format!("host {name} ({address}): nothing was heard of it for {seconds:.1} s"))
+        }
+        None if peer.session.is_none() => {
+            let why = peer.reason.as_deref().unwrap_or("it did not answer yet");
+            Some(format!("host {name} ({address}): {why}"))
+        }
+        None => None,
+    }
+}
+
 fn text(agents: &[AgentStatus]) -> String {
     let head = [
         "JOB", "HOST", "ADDRESS", "STATE", "FOR/s", "IDLE/s", "RTT/us", "MTU", "SENT", "RECEIVED", "PACKETS",
@@ -77,17 +93,9 @@ fn text(agents: &[AgentStatus]) -> String {
     let mut text = table_text(head, lines);
     for agent in agents {
         let job = &agent.job;
-        for peer in agent.peers.iter().filter(|peer| peer.session.is_none()) {
-            let why = peer.reason.as_deref().unwrap_or("it did not answer yet");
+        for trouble in agent.peers.iter().filter_map(trouble) {
             // Writing to a string does not fail.
-            let _ = writeln!(text, "job {job}: host {} ({}): {why}", peer.name, peer.address);
-        }
-        for (peer, silent) in agent.peers.iter().filter_map(|peer| Some((peer, state(peer).1?))) {
-            let (name, address, seconds) = (&peer.name, peer.address, silent.as_secs_f64());
-            let _ = writeln!(
-                text,
-                "job {job}: host {name} ({address}): nothing was heard of it for {seconds:.1} s"
-            );
+            let _ = writeln!(text, "job {job}: {trouble}");
         }
         for peer in &agent.peers {
             let PeerStanding { name, link, link_reason, .. } = peer;
