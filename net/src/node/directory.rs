@@ -5,7 +5,7 @@
 //! to answer those who ask.
 use super::names::is_clash;
 use super::table::Table;
-use super::{Cx, Mutant, Node};
+use super::{Mutant, Node};
 use crate::types::{AreaId, HostId, NameError};
 use crate::wire::{Register, Stated, Wanted};
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,7 +79,7 @@ impl Directory {
 }
 
 impl Node {
-    pub(super) fn on_name(&mut self, cx: &mut Cx<'_>, from: HostId, area: AreaId, name: Option<Stated>) {
+    pub(super) fn on_name(&mut self, from: HostId, area: AreaId, name: Option<Stated>) {
         let Some(directory) = &mut self.directory else { return };
         if area.group.home() != from {
             self.counters.violations += 1;
@@ -95,17 +95,17 @@ impl Node {
                 directory.waiting.insert(area, stated);
             }
         }
-        self.decide_names(cx);
+        self.decide_names();
     }
 
-    pub(super) fn on_restated(&mut self, cx: &mut Cx<'_>, from: HostId, count: u32) {
+    pub(super) fn on_restated(&mut self, from: HostId, count: u32) {
         let Some(directory) = &mut self.directory else { return };
         directory.restated.entry(from).or_default().1 = Some(count);
-        self.decide_names(cx);
+        self.decide_names();
     }
 
     /// Decides what waits, if all hosts have said what they have.
-    fn decide_names(&mut self, cx: &mut Cx<'_>) {
+    fn decide_names(&mut self) {
         let (twice, group_twice) = (self.mutant(Mutant::NameTwice), self.mutant(Mutant::GroupTwice));
         let is_real = |(_, error): &(AreaId, NameError)| match error {
             NameError::Taken { .. } => !twice,
@@ -145,7 +145,7 @@ impl Node {
                 }
             }
         }
-        self.answer_waiting(cx);
+        self.answer_waiting();
     }
 
     fn tell_conflict(&mut self, area: AreaId, by: HostId, error: NameError) {
@@ -154,24 +154,17 @@ impl Node {
         }
     }
 
-    pub(super) fn on_lookup(
-        &mut self,
-        cx: &mut Cx<'_>,
-        from: HostId,
-        index: u32,
-        serial: u64,
-        wanted: Option<Wanted>,
-    ) {
+    pub(super) fn on_lookup(&mut self, from: HostId, index: u32, serial: u64, wanted: Option<Wanted>) {
         let Some(directory) = &mut self.directory else { return };
         match wanted {
             Some(wanted) => directory.lookups.insert((from, index), Lookup { serial, wanted, told: false }),
             None => directory.lookups.remove(&(from, index)),
         };
-        self.answer_waiting(cx);
+        self.answer_waiting();
     }
 
     /// Answers lookups whose name is there, and once those whose name is not, if all hosts have said what they have.
-    fn answer_waiting(&mut self, _: &mut Cx<'_>) {
+    fn answer_waiting(&mut self) {
         let directory = self.directory.as_mut().expect("it is here");
         let is_ready = directory.is_ready(self.config.hosts);
         let (mut answers, mut unknown) = (Vec::new(), Vec::new());

@@ -474,10 +474,10 @@ impl Node {
                 self.on_member(cx, from, area, description);
                 self.begin_ownerless(cx, from, serial, area);
             }
-            Register::Name(area, name) => self.on_name(cx, from, area, name),
-            Register::Restated(count) => self.on_restated(cx, from, count),
+            Register::Name(area, name) => self.on_name(from, area, name),
+            Register::Restated(count) => self.on_restated(from, count),
             Register::Named(area, result) if from == HostId::FIRST => self.on_named(cx, area, result),
-            Register::Lookup(index, wanted) => self.on_lookup(cx, from, index, serial, wanted),
+            Register::Lookup(index, wanted) => self.on_lookup(from, index, serial, wanted),
             Register::Found(index, serial, result) if from == HostId::FIRST => {
                 self.on_found(cx, index, serial, result)
             }

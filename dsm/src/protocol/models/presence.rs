@@ -1,4 +1,4 @@
-//! Where workers stand is asked once per plan (`protocol/standing.rs`): a worker that has died in the round is noted dead while
+//! Where workers stand is asked once per plan (`protocol/presence.rs`): a worker that has died in the round is noted dead while
 //! the round is planned. Of its two areas, of a group, both are published or none.
 use super::super::plan_checks::{Found, Owning};
 use super::super::presence::Presences;
