@@ -192,7 +192,7 @@ const MESSAGES: [&CStr; 40] = [
     c"a pointer that must not be null is null",
     c"not an open handle of this kind",
     c"an argument has a value that is not allowed",
-    c"a size that does not fit: of a struct, of none of its versions, or of data",
+    c"the size of a struct is that of no version of this library, or the bytes are not those of the elements",
     c"header and library have different versions",
     c"a range outside the area",
     c"a handle of another thread",

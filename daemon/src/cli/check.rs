@@ -1,6 +1,6 @@
 //! `hectare check`: what keeps a job from going on, or may.
 use super::output::json;
-use super::peers::trouble;
+use super::peers::{ANSWER, trouble};
 use super::top::sample::holding_up;
 use super::{Found, output};
 use crate::ask::{monitor, open, standing_of};
@@ -16,9 +16,6 @@ const LONG_WAIT: Duration = Duration::from_secs(1);
 
 /// After how many of its intervals an area that has something to publish is stale.
 const STALE: u32 = 10;
-
-/// How long the agent may take to answer.
-const ANSWER: Duration = Duration::from_secs(3);
 
 pub(super) fn check(dir: &RunDir, connection: &Connection, name: &str, as_json: bool) -> Result<()> {
     let job = open(connection, name)?;
@@ -114,9 +111,8 @@ fn waiting(name: &str, before: &Snapshot, later: &Snapshot) -> Vec<String> {
         let areas = snapshot.areas.iter().map(|area| (area.name.clone(), area.owner, area.version));
         (snapshot.round, areas.collect::<Vec<_>>())
     };
-    let is_held_up = |worker: &WorkerSnapshot| worker.waits && !worker.stopped && worker.clock != u64::MAX;
     let waits = |snapshot: &Snapshot| {
-        let held_up = snapshot.workers.iter().filter(|worker| is_held_up(worker));
+        let held_up = snapshot.workers.iter().filter(|worker| worker.waits && worker.clock != u64::MAX);
         held_up.map(|worker| (worker.rank, worker.pid, worker.clock)).collect::<BTreeSet<_>>()
     };
     // Then that is why, or may be.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 /// How long an agent may take to answer.
-const ANSWER: Duration = Duration::from_secs(3);
+pub(super) const ANSWER: Duration = Duration::from_secs(3);
 /// How long one that is started again is waited for.
 const TIME_LIMIT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(50);

@@ -220,7 +220,7 @@ static void sizes(void)
     FAILS(HA_OUT_OF_RANGE, ha_area_load(area, SIZE_MAX, 2, values, sizeof values));
     FAILS(HA_BAD_SIZE, ha_area_load(area, 0, 4, values, 31));
     SAYS("31 bytes");
-    CHECK(strstr(ha_status_message(HA_BAD_SIZE), "of data") != NULL);
+    CHECK(strstr(ha_status_message(HA_BAD_SIZE), "the bytes are not those of the elements") != NULL);
     FAILS(HA_BAD_SIZE, ha_area_store(area, 0, 2, values, 8));
     FAILS(HA_OUT_OF_RANGE, ha_area_store(area, 4, 1, values, 8));
     FAILS(HA_NOT_A_JOB, ha_job_from_descriptor(0, &made));

@@ -1,4 +1,4 @@
-//! How long a clock takes on virtual time, where nothing is lost.
+//! How fast states follow each other on virtual time, where nothing is lost.
 use hectare_sim::{MS, Mode, Options, run};
 
 /// Of two hosts, a way of 5 ms apart, so many iterations.
@@ -50,4 +50,15 @@ fn states_follow_each_other_without_acknowledgements() {
     let counters = outcome.counters;
     assert!(counters.arrivals > 3000, "{counters:?}");
     assert!(counters.cuts_refused < 800, "{counters:?}");
+}
+
+/// A barrier after which all write takes two ways of 5 ms, and rounds: a state from after it is sent when its receiver has said that it has
+/// passed it.
+#[test]
+fn a_barrier_with_data_takes_two_ways() {
+    const BARRIERS: u64 = 2000;
+    let outcome = run(far(Mode::Barrier, BARRIERS));
+    assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
+    let each_ns = outcome.ended_ns / BARRIERS;
+    assert!(each_ns < 13 * MS, "{each_ns} ns");
 }

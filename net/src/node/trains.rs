@@ -2,7 +2,7 @@
 //!
 //! A train is a pinned state and the lines that its passengers may lack. The express leaves as soon as somebody waits; the
 //! slow train takes those who have nothing yet and those who kept the express waiting.
-use super::outbound::{Choice, EXPRESS, Ride, SLOW, Train};
+use super::outbound::{Choice, EXPRESS, Ride, SLOW, Subscriber, Train};
 use super::{AGAIN_NS, Cx, Mutant, Node};
 use crate::intervals::Intervals;
 use crate::memory::{PinId, Pinned};
@@ -118,14 +118,13 @@ impl Node {
     /// The express under way ends where all its passengers are to overtake it; otherwise those wait.
     fn overtake(&mut self, cx: &mut Cx<'_>, group: GroupId, waiting: &mut Vec<(HostId, Choice)>) {
         let Some(&(_, first)) = waiting.first() else { return };
-        let outbound = self.outbound.get_mut(&group).expect("somebody waits for it");
-        let ride_of = |host: &HostId| outbound.subscribers[host].ride.as_ref();
-        let riding = outbound.subscribers.keys().filter_map(|host| Some((*host, ride_of(host)?)));
-        let riding =
-            riding.filter(|(_, ride)| ride.slot == EXPRESS).map(|(host, ride)| (host, ride.cut, ride.total));
-        let riding: Vec<_> = riding.collect();
+        let on_express = |(host, subscriber): (&HostId, &Subscriber)| {
+            let ride = subscriber.ride.as_ref().filter(|ride| ride.slot == EXPRESS)?;
+            Some((*host, ride.cut, ride.total))
+        };
+        let riding: Vec<_> = self.outbound[&group].subscribers.iter().filter_map(on_express).collect();
         if !riding.iter().all(|(host, ..)| waiting.contains(&(*host, first))) {
-            waiting.retain(|(host, _)| ride_of(host).is_none());
+            waiting.retain(|(host, _)| riding.iter().all(|(other, ..)| other != host));
             return;
         }
         for (host, cut, lines) in riding {

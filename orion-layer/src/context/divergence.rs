@@ -29,6 +29,11 @@ fn place(site: Site, words: &[&str]) -> String {
 }
 
 impl Context<'_> {
+    /// The arguments of a permutation of a dimension.
+    pub(crate) fn words_of_permutation(&self, dim: usize, seed: u64) -> Vec<String> {
+        vec![format!("dimension {dim}"), format!("seed {seed}"), format!("set_seed({})", self.seed())]
+    }
+
     /// Makes a collective call with these arguments: [`Error::Diverged`] if another worker has others.
     pub(crate) fn with_arguments<R>(
         &mut self,

@@ -1,6 +1,7 @@
 //! Lines against looks at each element.
 use super::lines::{Line, Lines};
-use super::patches::{Patch, Patches};
+use super::patch::Patch;
+use super::patches::Patches;
 use crate::protocol::tasks::{Region, Span};
 use proptest::prelude::*;
 

@@ -6,6 +6,7 @@ pub(crate) mod marks;
 #[cfg(test)]
 mod marks_tests;
 pub(crate) mod part;
+mod patch;
 pub(crate) mod patches;
 pub(crate) mod rows;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A run of a task graph: who waits for whom, and what each task may touch.
 use super::part::{InPlace, Order, Part, PastIn};
-use super::patches::{Patch, Patches};
+use super::patch::Patch;
+use super::patches::Patches;
 use super::runs::Runs;
 use crate::api::area::handle::Area;
 use crate::api::worker::Worker;

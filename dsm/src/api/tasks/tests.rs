@@ -241,7 +241,7 @@ fn boxes_with_strides_have_just_their_elements() {
         let (read, write) = (region(1), region(step));
         // SAFETY: the elements are borrowed here alone.
         let patch =
-            unsafe { super::patches::Patch::new(elements.as_mut_ptr(), &[6, 10], Some(&read), Some(&write)) };
+            unsafe { super::patch::Patch::new(elements.as_mut_ptr(), &[6, 10], Some(&read), Some(&write)) };
         let mut patches: Patches<'_, u32, 2> = Patches::new(&[6, 10], vec![patch]);
         for i in 0..8 {
             for j in 0..12 {

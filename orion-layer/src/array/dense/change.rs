@@ -96,8 +96,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             let what = format!("dimension {dim} of the shape {:?} cannot be permuted", self.shape);
             return Err(Error::Shape { array: self.name.clone(), what });
         }
-        let words =
-            vec![format!("dimension {dim}"), format!("seed {seed}"), format!("set_seed({})", context.seed())];
+        let words = context.words_of_permutation(dim, seed);
         context.with_arguments(site, words, |context| {
             let permutation = context.permutation(self.shape[dim], seed);
             DistArray::make_as(context, site, self.shape, self.layout.clone(), |worker, window, data| {

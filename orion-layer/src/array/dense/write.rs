@@ -35,7 +35,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     pub fn write(&mut self, context: &mut Context<'_>, range: Range<usize>, values: &[T]) -> Result<()> {
         let mut ranges = self.shape.map(|extent| 0..extent);
         ranges[0] = range;
-        self.write_range_at(context, Site::here(), ranges, values)
+        self.write_range(context, ranges, values)
     }
 
     /// Writes `values` to the elements with these indices, in row-major order. Collective: every worker passes
@@ -60,7 +60,12 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         ranges: [Range<usize>; N],
         values: &[T],
     ) -> Result<()> {
-        self.write_range_at(context, Site::here(), ranges, values)
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        let mut words = vec![format!("the range {ranges:?}"), format!("{} values", values.len())];
+        if bytes.len() <= COMPARED || context.checking {
+            words.push(format!("values of the checksum {:016x}", checksum(bytes)));
+        }
+        self.write_at(context, Site::here(), ranges, values, words)
     }
 
     /// Writes one element. Collective: every worker passes the same, which is compared. Costs four barriers; loops are for more.
@@ -108,21 +113,6 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.rewrite(context, Site::here(), Vec::new(), |window, elements| {
             window.indices().zip(elements).for_each(|(index, element)| change(index, element));
         })
-    }
-
-    fn write_range_at(
-        &mut self,
-        context: &mut Context<'_>,
-        site: Site,
-        ranges: [Range<usize>; N],
-        values: &[T],
-    ) -> Result<()> {
-        let bytes: &[u8] = bytemuck::cast_slice(values);
-        let mut words = vec![format!("the range {ranges:?}"), format!("{} values", values.len())];
-        if bytes.len() <= COMPARED || context.checking {
-            words.push(format!("values of the checksum {:016x}", checksum(bytes)));
-        }
-        self.write_at(context, site, ranges, values, words)
     }
 
     fn write_at(

@@ -109,8 +109,7 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
                 named(&name)
             )))
         };
-        let words =
-            vec![format!("dimension {dim}"), format!("seed {seed}"), format!("set_seed({})", context.seed())];
+        let words = context.words_of_permutation(dim, seed);
         context.with_arguments(site, words, |context| {
             let renamed = context.agree_on_same(site, renamed)?;
             Ok(SparseArray::make(context, site, renamed)?.named(&name))

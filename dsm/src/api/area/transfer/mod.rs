@@ -43,8 +43,8 @@ impl<T: Element> Area<T> {
     /// part in rounds meanwhile. The writer copy goes on where the giver stopped; a giver on another host, with what it had written.
     ///
     /// # Errors
-    /// [`Error::AlreadyOwner`], [`Error::OwnerGone`] when whoever could give it is dead or has dropped it, also on another host, [`Error::PeerFailed`] when a
-    /// host has failed, [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`]. An owner on another host that dies is seen from
+    /// [`Error::AlreadyOwner`] when this worker owns it, by whatever handle, [`Error::OwnerGone`] when whoever could give it is dead or
+    /// has dropped it, also on another host, [`Error::PeerFailed`] when a host has failed, [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`]. An owner on another host that dies is seen from
     /// here when its launcher has said so there ([`Job::note_failure`](crate::Job::note_failure)), or somebody has taken its rank:
     /// [`Area::take_within`] has a limit.
     #[inline]
@@ -79,11 +79,26 @@ impl<T: Element> Area<T> {
         Ok(self.take_given(worker))
     }
 
-    /// Whether the worker owns the area, by whatever handle: to write, lent or open.
+    /// Whether the worker owns the area, by whatever handle: to write, lent or open. Nobody owns one that was deleted,
+    /// nor a worker one of another job.
+    ///
+    /// ```
+    /// # use hectare_dsm::Job;
+    /// let job = Job::embedded()?;
+    /// let mut worker = job.worker()?;
+    /// let owned = worker.create::<u64>("counts", 8)?;
+    /// let area = owned.area();
+    /// assert!(area.is_owned_by(&worker));
+    /// owned.delete(&mut worker)?;
+    /// assert!(!area.is_owned_by(&worker));
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
     pub fn is_owned_by(&self, worker: &Worker) -> bool {
         let seen = self.core.ownership();
         // The word of an area that was taken is that of one on its way: only the taker knows.
-        seen.holder() == Some(worker.rank())
+        self.core.check_job(worker.shared()).is_ok()
+            && self.core.check_live().is_ok()
+            && seen.holder() == Some(worker.rank())
             && (!seen.is_transit() || worker.local().owned.has(self.core.id, seen.epoch()))
     }
 
