@@ -115,6 +115,8 @@ fn counters(relay: &Relay) -> Vec<(String, String, u64)> {
         ("cuts", "refused", node.cuts_refused),
         ("cuts", "arrived", node.arrivals),
         ("cuts", "overtaken", node.cuts_overtaken),
+        ("cuts", "ahead", node.cuts_ahead),
+        ("cuts", "held", node.cuts_held),
         ("lines", "sent", node.lines_sent),
         ("lines", "placed", node.lines_placed),
         ("lines", "resent", node.lines_resent),

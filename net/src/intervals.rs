@@ -45,6 +45,12 @@ impl Intervals {
         total == 0 || self.ends.get(&0).is_some_and(|&end| end >= total)
     }
 
+    /// Whether all of `range` is in it.
+    pub(crate) fn contains(&self, range: &Range<u64>) -> bool {
+        let before = self.ends.range(..=range.start).next_back();
+        range.is_empty() || before.is_some_and(|(_, &end)| end >= range.end)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

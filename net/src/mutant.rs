@@ -45,11 +45,17 @@ pub enum Mutant {
     FailedCounts,
     /// Lines are placed before their receiver has heard which they are.
     HastyPlace,
+    /// The last state that a receiver may publish is given up when one that is ahead of its clocks leaves.
+    GiveUpEarlier,
+    /// A cut that is ahead of the clocks of its receiver takes the place of the one before it there.
+    HastyAhead,
+    /// Of two clocks, the later is told alone.
+    LoneClock,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 21] = [
+    pub const ALL: [Mutant; 24] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
@@ -71,5 +77,8 @@ impl Mutant {
         Mutant::RaisedOwner,
         Mutant::FailedCounts,
         Mutant::HastyPlace,
+        Mutant::GiveUpEarlier,
+        Mutant::HastyAhead,
+        Mutant::LoneClock,
     ];
 }

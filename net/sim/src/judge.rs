@@ -80,6 +80,8 @@ pub(crate) struct Judge {
     /// Which host has still to hear that another one conflicts with an area.
     unheard: BTreeSet<(AreaId, HostId)>,
     heard: BTreeSet<(AreaId, HostId)>,
+    /// Areas whose hosts were told themselves that the name is another's.
+    refused: BTreeSet<AreaId>,
     ends: BTreeMap<HostId, PeerFailed>,
     deleted: BTreeSet<GroupId>,
     /// Groups that were dropped, and whether they still are.
@@ -316,7 +318,7 @@ impl Judge {
 
     /// The first accepted area of a host that another host's conflicts with, by what the latter was told.
     pub(crate) fn must_hear(&mut self, area: AreaId, by: HostId) {
-        if !self.heard.contains(&(area, by)) {
+        if !self.heard.contains(&(area, by)) && !self.refused.contains(&area) {
             self.unheard.insert((area, by));
         }
     }
@@ -325,6 +327,13 @@ impl Judge {
     pub(crate) fn heard(&mut self, area: AreaId, by: HostId) {
         self.unheard.remove(&(area, by));
         self.heard.insert((area, by));
+    }
+
+    /// A host heard that the name of its area is another's. The directory that refused others for this area's sake has been
+    /// restarted since, and the one after it accepted another: nobody conflicts with this area now.
+    pub(crate) fn refused(&mut self, area: AreaId) {
+        self.unheard.retain(|(unheard, _)| *unheard != area);
+        self.refused.insert(area);
     }
 
     /// Who has not heard.

@@ -52,13 +52,13 @@ fn states_follow_each_other_without_acknowledgements() {
     assert!(counters.cuts_refused < 800, "{counters:?}");
 }
 
-/// A barrier after which all write takes two ways of 5 ms, and rounds: a state from after it is sent when its receiver has said that it has
-/// passed it.
+/// A barrier after which all write takes one way of 5 ms, the slower worker's up to 3 ms, and rounds: a state from after it is sent before
+/// its receiver has said that it has passed it.
 #[test]
-fn a_barrier_with_data_takes_two_ways() {
+fn a_barrier_with_data_takes_one_way() {
     const BARRIERS: u64 = 2000;
     let outcome = run(far(Mode::Barrier, BARRIERS));
     assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
     let each_ns = outcome.ended_ns / BARRIERS;
-    assert!(each_ns < 13 * MS, "{each_ns} ns");
+    assert!(each_ns < 9 * MS, "{each_ns} ns");
 }

@@ -46,6 +46,8 @@ fn the_faults_happen() {
     assert!(sum(|counters| counters.stale_lines) > 0);
     assert!(sum(|counters| counters.cuts_refused) > 0);
     assert!(sum(|counters| counters.cuts_overtaken) > 1000);
+    assert!(sum(|counters| counters.cuts_held) > 1000);
+    assert!(sum(|counters| counters.cuts_ahead) > 1000);
     assert!(sum(|counters| counters.violations) > 0, "the impostor is noticed");
     assert!(sum(|counters| counters.pins_refused) > 0);
     assert!(sum(|counters| counters.skipped_labels) > 0);
@@ -165,6 +167,21 @@ fn a_group_that_is_left_before_the_next_owner_has_it() {
 #[test]
 fn lines_that_are_placed_before_they_are_announced() {
     is_found(Mutant::HastyPlace, &[Promise::Contract]);
+}
+
+#[test]
+fn a_state_that_is_given_up_for_one_that_waits_for_it() {
+    is_found(Mutant::GiveUpEarlier, &[Promise::Progress]);
+}
+
+#[test]
+fn a_state_that_takes_the_place_of_one_that_it_waits_for() {
+    is_found(Mutant::HastyAhead, &[Promise::Progress]);
+}
+
+#[test]
+fn a_clock_that_is_told_in_place_of_the_one_before_it() {
+    is_found(Mutant::LoneClock, &[Promise::Progress]);
 }
 
 #[test]

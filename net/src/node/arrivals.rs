@@ -1,5 +1,6 @@
 //! Groups of other hosts to which this one subscribes: cuts are received and committed.
 use super::forced::Requests;
+use super::held::Held;
 use super::ownerless::Ownerless;
 use super::{Action, Cx, Mutant, Node};
 use crate::intervals::Intervals;
@@ -26,6 +27,8 @@ pub(super) struct Inbound {
     pub(super) last_cut: u64,
     pub(super) ended_cut: u64,
     pub(super) phase: Phase,
+    /// Cuts that may not begin yet: one that waits for an earlier one, and one that is ahead of the clocks here.
+    pub(super) held: Vec<Held>,
     /// The terms of a cut of which lines are written and not published.
     pub(super) partial: Option<Vec<u64>>,
     interval_us: u64,
@@ -135,6 +138,7 @@ impl Node {
             last_cut: 0,
             ended_cut: 0,
             phase: Phase::Idle,
+            held: Vec::new(),
             partial: None,
             interval_us,
             requests: Requests::default(),
@@ -214,6 +218,7 @@ impl Node {
             inbound.leaving = true;
             return;
         }
+        self.drop_held(group);
         let Some(mut inbound) = self.inbound.remove(&group) else { return };
         cx.memory.release(group);
         inbound.phase = Phase::Idle;
@@ -279,6 +284,7 @@ impl Node {
             peer.outbox.forget(|key| matches!(key, Key::Subscription(group) if !stated.contains(*group)));
         }
         for group in groups {
+            self.drop_held(group);
             let inbound = self.inbound.get_mut(&group).expect("just listed");
             (inbound.last_cut, inbound.ended_cut) = (0, 0);
             match &mut inbound.phase {
@@ -403,9 +409,20 @@ impl Node {
         let group = cut.group;
         let is_under_way =
             matches!(&inbound.phase, Phase::Receiving(receiving) if receiving.cut.cut == cut.cut);
-        if is_under_way || (cut.cut <= inbound.last_cut && !stale_accepted) {
+        if is_under_way || (cut.cut <= inbound.last_cut && !stale_accepted) || inbound.holds(from, cut.cut) {
             return;
         }
+        // It was made for a subscription before this one. Its sender ends it when it hears of this one, and nothing else is to be said: that
+        // it was refused would count for a cut that has overtaken it and came before.
+        if cut.base < inbound.first_state {
+            self.counters.cuts_refused += 1;
+            return;
+        }
+        let no_labels = self.mutant(Mutant::NoLabels) || self.mutant(Mutant::EarlyFirst);
+        if !no_labels && self.is_to_be_held(&self.inbound[&group], &cut) {
+            return self.hold(cx, from, cut);
+        }
+        let inbound = self.inbound.get_mut(&group).expect("just seen");
         inbound.last_cut = cut.cut;
         if let Phase::Arrived { refused, .. } = &mut inbound.phase {
             *refused = true;
@@ -415,7 +432,7 @@ impl Node {
         }
         let goes_back = inbound.have.iter().zip(&cut.versions).any(|(have, version)| *have > Some(*version))
             && !stale_accepted;
-        if goes_back || cut.base < inbound.first_state {
+        if goes_back {
             inbound.phase = Phase::Idle;
             inbound.ended_cut = cut.cut;
             self.counters.cuts_refused += 1;
@@ -428,11 +445,11 @@ impl Node {
         }
         inbound.partial = Some(terms);
         cx.memory.begin(group, &cut.versions);
-        self.under_way.retain(|_, other| *other != group);
+        self.end_under_way(group);
         self.under_way.insert((from, cut.cut), group);
         let (came, announced) = (Intervals::default(), Intervals::default());
         let receiving = Receiving { cut, came, granted: false, announced, since_ns: cx.now };
-        inbound.phase = Phase::Receiving(receiving);
+        self.inbound.get_mut(&group).expect("just seen").phase = Phase::Receiving(receiving);
         self.grant(cx, from, group);
         self.complete(cx, group);
     }
@@ -441,7 +458,7 @@ impl Node {
     pub(super) fn on_data(&mut self, cx: &mut Cx<'_>, from: HostId, data: &Data<'_>) {
         // One cut of a sender is of one group.
         let Some(group) = self.group_of_cut(from, data.cut) else {
-            self.counters.stale_lines += 1;
+            self.counters.stale_lines += u64::from(!self.hold_lines(from, data));
             return;
         };
         let first_only = self.mutant(Mutant::SplitGroup) && self.inbound[&group].has_any();
@@ -508,7 +525,7 @@ impl Node {
             }
         }
         let (cut, round) = (cut.cut, cut.round);
-        self.under_way.retain(|_, other| *other != group);
+        self.end_under_way(group);
         if !cx.memory.commit(group, arrival) {
             if self.mutant(Mutant::FailedCounts) {
                 self.inbound.get_mut(&group).expect("just seen").phase =
@@ -519,6 +536,7 @@ impl Node {
             self.refuse_from(cx, AreaId { group, member: 0 }, NameError::Deleted);
             return self.detach(cx, group);
         }
+        let inbound = self.inbound.get_mut(&group).expect("just seen");
         inbound.phase = Phase::Arrived { cut, round, refused: false };
         self.counters.arrivals += 1;
         self.restate_subscription(group);

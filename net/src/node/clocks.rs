@@ -2,7 +2,8 @@
 //!
 //! A host's clock is told with the states that it covers, and counts at the receiver when those are published there. It is
 //! told as the receiver can use it: as long as a state waits there for the receiver's own lowest clock, clocks beyond the
-//! next would cover states that cannot be published before them.
+//! next would cover states that cannot be published before them. The one after the next is told beside that.
+use super::outbound::Outbound;
 use super::{Cx, Mutant, Node};
 use crate::types::{GroupId, HostId};
 use crate::wire::Register;
@@ -32,6 +33,8 @@ struct Told {
     clock: u64,
     subscriptions: u32,
     covers: Vec<(GroupId, u64)>,
+    /// The clock after that was told, too, with what it covers.
+    ahead: Option<Vec<(GroupId, u64)>>,
     /// A clock that covers too much to be told: it waits until the peer has most of it.
     waiting: Option<(u64, Vec<(GroupId, u64)>)>,
 }
@@ -40,15 +43,16 @@ struct Told {
 #[derive(Debug, Default)]
 struct Heard {
     counted: u64,
-    /// The oldest and the newest, which suffices: when one counts, the next has come.
+    /// The oldest and those that came last, which suffices: when one counts, the next has come.
     pending: Vec<Claim>,
 }
 
+/// A clock, what it covers, and of how many groups its sender knew that they are received here.
 #[derive(Debug)]
-struct Claim {
-    clock: u64,
-    subscriptions: u32,
-    covers: Vec<(GroupId, u64)>,
+pub(super) struct Claim {
+    pub(super) clock: u64,
+    pub(super) subscriptions: u32,
+    pub(super) covers: Vec<(GroupId, u64)>,
 }
 
 impl Clocks {
@@ -69,6 +73,9 @@ impl Clocks {
     pub(super) fn uncover(&mut self, group: GroupId) {
         for told in self.told.values_mut() {
             told.covers.retain(|(covered, _)| *covered != group);
+            if let Some(covers) = &mut told.ahead {
+                covers.retain(|(covered, _)| *covered != group);
+            }
             if let Some((_, covers)) = &mut told.waiting {
                 covers.retain(|(covered, _)| *covered != group);
             }
@@ -83,6 +90,11 @@ impl Clocks {
     /// The lowest clock of this host's workers.
     pub(super) fn own(&self) -> u64 {
         self.clock
+    }
+
+    /// The highest label of a state that may be published here.
+    pub(super) fn may_publish(&self) -> u64 {
+        self.lowest.saturating_add(1)
     }
 
     /// Whether a peer has still to be told of this host's clock.
@@ -104,9 +116,11 @@ impl Node {
     /// Clocks of this host moved.
     pub(super) fn local_clocks(&mut self, clock: u64, lowest: u64) {
         if clock > self.clocks.clock {
-            // Versions that it covers wait for no interval any more.
-            let with_interval = self.outbound.iter().filter(|(_, outbound)| outbound.has_interval());
-            self.stirred.extend(with_interval.map(|(group, _)| *group));
+            // Versions that it covers wait for no interval any more, and may be sent ahead.
+            let before = self.clocks.clock;
+            let is_covered = |outbound: &Outbound| outbound.has_interval() || outbound.label() > before;
+            let covered = self.outbound.iter().filter(|(_, outbound)| is_covered(outbound));
+            self.stirred.extend(covered.map(|(group, _)| *group));
         }
         self.clocks.clock = self.clocks.clock.max(clock);
         self.clocks.lowest = self.clocks.lowest.max(lowest);
@@ -130,21 +144,21 @@ impl Node {
     fn tell_clock(&mut self, host: HostId) {
         let Some(peer) = self.peers.get(&host) else { return };
         // Names that were created before a clock are in the directory before it counts anywhere.
-        let clock = self.clocks.clock.min(self.unnamed_since().unwrap_or(u64::MAX));
+        let own = self.clocks.clock.min(self.unnamed_since().unwrap_or(u64::MAX));
         let (lowest, subscriptions) = (self.clocks.lowest, peer.named.len() as u32);
         let named = peer.stated.hash();
         let limit = peer.lowest.map_or(0, |lowest| lowest + 1);
-        let blocked = self.covered_for(host).any(|(_, outbound)| outbound.label() > limit);
-        let clock = if blocked { clock.min(limit) } else { clock };
+        let label = self.covered_for(host).map(|(_, outbound)| outbound.label()).max().unwrap_or(0);
+        let clock = if label > limit { own.min(limit) } else { own };
         let told = self.clocks.told.get(&host);
         let (last, known) = told.map_or((0, 0), |told| (told.clock, told.subscriptions));
         // A peer that has named more groups gets a new cover of the clock: the one it was told before does not count there.
         let mut next = told.filter(|_| known == subscriptions).and_then(|told| told.waiting.clone());
         if next.is_none() && (clock > last || known != subscriptions) {
-            let covers = self
-                .covered_for(host)
-                .filter_map(|(group, outbound)| Some((group, outbound.covered_round(clock)?)));
-            next = Some((clock, covers.collect()));
+            let ahead =
+                told.and_then(|told| told.ahead.clone()).filter(|_| clock.checked_sub(1) == Some(last));
+            let ahead = ahead.filter(|_| known == subscriptions);
+            next = Some((clock, ahead.unwrap_or_else(|| self.covered_at(host, clock))));
         }
         if let Some((_, covers)) = &mut next {
             covers.retain(|(group, round)| {
@@ -154,7 +168,11 @@ impl Node {
                 covers.clear();
             }
         }
+        // What the next one covers has been sent, or soon is (`Outbound::ahead`).
+        let is_ahead = own > limit && label > limit;
+        let ahead = is_ahead.then(|| self.covered_at(host, limit + 1));
         let told = self.clocks.told.entry(host).or_default();
+        let before = told.ahead.take().filter(|_| (told.clock, told.subscriptions) == (limit, subscriptions));
         told.waiting = None;
         told.subscriptions = subscriptions;
         match next {
@@ -171,9 +189,31 @@ impl Node {
                 !self.outbound.get(group).is_some_and(|outbound| outbound.has_without_round(host, *round))
             }),
         }
-        let register =
-            Register::Clock { clock: told.clock, lowest, subscriptions, named, covers: told.covers.clone() };
-        self.tell(host, register);
+        let is_last = told.clock == limit && told.waiting.is_none();
+        told.ahead = ahead.filter(|_| is_last).map(|ahead| before.unwrap_or(ahead));
+        if let Some(covers) = &mut told.ahead {
+            covers.retain(|(group, round)| {
+                self.outbound.get(group).is_some_and(|outbound| {
+                    !outbound.has(host, *round) && !outbound.has_without_round(host, *round)
+                })
+            });
+            if told.covers.len() + covers.len() >= MAX_COVERED {
+                told.ahead = None;
+            }
+        }
+        let (mut clock, mut covers, mut ahead) = (told.clock, told.covers.clone(), told.ahead.clone());
+        if self.mutant(Mutant::LoneClock)
+            && let Some(later) = ahead.take()
+        {
+            (clock, covers) = (clock + 1, later);
+        }
+        self.tell(host, Register::Clock { clock, lowest, subscriptions, named, covers, ahead });
+    }
+
+    /// What a clock covers of the groups of which a host has copies.
+    fn covered_at(&self, host: HostId, clock: u64) -> Vec<(GroupId, u64)> {
+        let all = self.covered_for(host);
+        all.filter_map(|(group, outbound)| Some((group, outbound.covered_round(clock)?))).collect()
     }
 
     /// A host says which groups of this one it has named, by a hash of them.
@@ -188,10 +228,9 @@ impl Node {
         &mut self,
         cx: &mut Cx<'_>,
         from: HostId,
-        clock: u64,
         lowest: u64,
-        subscriptions: u32,
-        covers: Vec<(GroupId, u64)>,
+        claim: Claim,
+        ahead: Option<Claim>,
     ) {
         let Some(peer) = self.peers.get_mut(&from) else { return };
         // No host says more (`Event::Clocks`); one that does gets no arithmetic out of its range here.
@@ -204,14 +243,18 @@ impl Node {
             let groups: Vec<GroupId> = self.subscribed_by(from).map(|(group, _)| group).collect();
             self.stirred.extend(groups);
         }
+        let is_said =
+            |clock| claim.clock == clock || ahead.as_ref().is_some_and(|ahead| ahead.clock == clock);
         let heard = self.clocks.heard.entry(from).or_default();
-        heard.pending.retain(|claim| claim.clock != clock && claim.subscriptions as usize >= stated);
+        heard.pending.retain(|older| !is_said(older.clock) && older.subscriptions as usize >= stated);
         heard.pending.truncate(1);
-        if subscriptions as usize >= stated {
-            self.set_floors(cx, from, &covers);
+        if claim.subscriptions as usize >= stated {
+            // A former agent here may have counted the later one.
+            self.set_floors(cx, from, &ahead.as_ref().unwrap_or(&claim).covers);
         }
         let heard = self.clocks.heard.entry(from).or_default();
-        heard.pending.push(Claim { clock, subscriptions, covers });
+        heard.pending.push(claim);
+        heard.pending.extend(ahead);
         self.clocks.recount(from);
     }
 

@@ -383,6 +383,10 @@ pub struct Counters {
     pub cuts_refused: u64,
     /// Cuts that the next one was sent in place of, before they had ended.
     pub cuts_overtaken: u64,
+    /// Cuts that were sent ahead of their receivers' clocks.
+    pub cuts_ahead: u64,
+    /// Cuts that came before they could begin, and were kept.
+    pub cuts_held: u64,
     /// Subscribers that got a later state in place of the last one of a label.
     pub skipped_labels: u64,
     /// States that could not be pinned.

@@ -317,7 +317,7 @@ impl Node {
         if inbound.partial.take().is_some() {
             cx.memory.restore(group);
         }
-        self.under_way.retain(|_, other| *other != group);
+        self.drop_held(group);
         self.end_offer(group, owner.epoch);
         self.handovers.owners.insert(group, owner);
         cx.memory.moved(group, owner.host, owner.epoch);
@@ -403,8 +403,8 @@ impl Node {
         self.handovers.expected.remove(&group);
         self.end_offer(group, epoch);
         self.handovers.owners.insert(group, Owner { host: self.config.host, epoch });
+        self.drop_held(group);
         let inbound = self.inbound.remove(&group).expect("just seen");
-        self.under_way.retain(|_, other| *other != group);
         // Its last owner's host knows of the subscription, and forgets it as it has left.
         for host in self.peers.hosts() {
             if let Some(peer) = self.peers.get_mut(&host) {

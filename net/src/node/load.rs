@@ -1,8 +1,8 @@
 //! Lines of trains go into packets, and again if they are lost.
-use super::outbound::{Ride, Subscriber, Train};
+use super::outbound::{Ride, Train};
 use super::peer::Filling;
 use super::place::announce_lines;
-use super::{Mutant, Node};
+use super::{Counters, Mutant, Node};
 use crate::types::{Description, GroupId, HostId, LINE};
 use crate::wire::{Cut, Frame, data_cost, put_data_header};
 use std::ops::Range;
@@ -15,58 +15,18 @@ impl Node {
         let outbound = self.outbound.get_mut(&group);
         let of_host =
             outbound.and_then(|all| Some((&all.members, &all.trains, all.subscribers.get_mut(&host)?)));
-        let Some((members, trains, Subscriber { ride: Some(ride), .. })) = of_host else {
+        let Some((members, trains, subscriber)) = of_host else {
             ready.remove(&group);
             return;
         };
-        let train = trains[ride.slot].as_ref().expect("it has a passenger");
-        debug_assert_eq!(train.cut, ride.cut);
-        if !ride.has_work() {
-            ready.remove(&group);
-            return;
+        for ride in subscriber.earlier.iter_mut().chain(&mut subscriber.ride) {
+            let train = trains[ride.slot].as_ref().expect("it has a passenger");
+            debug_assert_eq!(train.cut, ride.cut);
+            if ride.has_work() {
+                load_cut(now, (group, members), train, ride, packet, &mut self.counters);
+            }
         }
-        if !ride.begun {
-            let cut = Cut {
-                cut: ride.cut,
-                group,
-                base: ride.base,
-                round: train.pinned.state.round,
-                label: ride.label,
-                age_ns: now.saturating_sub(train.pinned.published_ns),
-                total: ride.total,
-                placed: ride.placed.is_some(),
-                versions: train.pinned.state.versions[..ride.members].to_vec(),
-            };
-            if !packet.add(&Frame::Cut(cut)) {
-                return;
-            }
-            ride.headers += 1;
-            packet.sent.cuts.push((group, ride.cut));
-        }
-        loop {
-            let lost = ride.lost.take_front(u64::MAX);
-            let wanted = lost.clone().unwrap_or(ride.cursor..ride.total);
-            let taken = match ride.placed {
-                None => add_lines(packet, train, members, wanted),
-                Some(_) => announce_lines(packet, train, members, wanted),
-            };
-            match &lost {
-                Some(lost) => ride.lost.insert(taken.end..lost.end),
-                None => ride.cursor = taken.end,
-            }
-            if taken.is_empty() {
-                break;
-            }
-            if ride.placed.is_some() {
-                packet.sent.announced.push((group, ride.cut, taken));
-                continue;
-            }
-            let count = taken.end - taken.start;
-            self.counters.lines_sent += count;
-            self.counters.lines_resent += if lost.is_some() { count } else { 0 };
-            packet.sent.lines.push((group, ride.cut, taken));
-        }
-        if !ride.has_work() {
+        if !subscriber.rides().any(Ride::has_work) {
             ready.remove(&group);
         }
     }
@@ -105,17 +65,70 @@ impl Node {
     }
 
     pub(super) fn ride(&mut self, host: HostId, group: GroupId, cut: u64) -> Option<&mut Ride> {
-        let ride = self.outbound.get_mut(&group)?.subscribers.get_mut(&host)?.ride.as_mut()?;
-        (ride.cut == cut).then_some(ride)
+        let subscriber = self.outbound.get_mut(&group)?.subscribers.get_mut(&host)?;
+        let mut rides = subscriber.earlier.iter_mut().chain(&mut subscriber.ride);
+        rides.find(|ride| ride.cut == cut)
     }
 
     pub(super) fn make_ready(&mut self, host: HostId, group: GroupId) {
-        let ride = self.outbound.get(&group).and_then(|all| all.subscribers.get(&host)?.ride.as_ref());
-        if ride.is_some_and(Ride::has_work)
+        let subscriber = self.outbound.get(&group).and_then(|all| all.subscribers.get(&host));
+        if subscriber.is_some_and(|subscriber| subscriber.rides().any(Ride::has_work))
             && let Some(peer) = self.peers.get_mut(&host)
         {
             peer.ready.insert(group);
         }
+    }
+}
+
+/// Puts lines of one cut into a packet, as far as they fit.
+fn load_cut(
+    now: u64,
+    (group, members): (GroupId, &[Option<Description>]),
+    train: &Train,
+    ride: &mut Ride,
+    packet: &mut Filling,
+    counters: &mut Counters,
+) {
+    if !ride.begun {
+        let cut = Cut {
+            cut: ride.cut,
+            group,
+            base: ride.base,
+            round: train.pinned.state.round,
+            label: ride.label,
+            age_ns: now.saturating_sub(train.pinned.published_ns),
+            total: ride.total,
+            placed: ride.placed.is_some(),
+            versions: train.pinned.state.versions[..ride.members].to_vec(),
+        };
+        if !packet.add(&Frame::Cut(cut)) {
+            return;
+        }
+        ride.headers += 1;
+        packet.sent.cuts.push((group, ride.cut));
+    }
+    loop {
+        let lost = ride.lost.take_front(u64::MAX);
+        let wanted = lost.clone().unwrap_or(ride.cursor..ride.total);
+        let taken = match ride.placed {
+            None => add_lines(packet, train, members, wanted),
+            Some(_) => announce_lines(packet, train, members, wanted),
+        };
+        match &lost {
+            Some(lost) => ride.lost.insert(taken.end..lost.end),
+            None => ride.cursor = taken.end,
+        }
+        if taken.is_empty() {
+            break;
+        }
+        if ride.placed.is_some() {
+            packet.sent.announced.push((group, ride.cut, taken));
+            continue;
+        }
+        let count = taken.end - taken.start;
+        counters.lines_sent += count;
+        counters.lines_resent += if lost.is_some() { count } else { 0 };
+        packet.sent.lines.push((group, ride.cut, taken));
     }
 }
 

@@ -5,12 +5,14 @@ mod directory;
 mod event;
 mod forced;
 mod handover;
+mod held;
 mod liveness;
 mod load;
 mod named_groups;
 mod names;
 mod outbound;
 mod outbox;
+mod overtaking;
 mod ownerless;
 mod peer;
 mod peers;
@@ -24,7 +26,7 @@ use crate::mutant::Mutant;
 use crate::types::{Cause, GroupId, HelloError, HostId, MIN_PAYLOAD, NameError, PeerFailed};
 use crate::wire::{Frame, FrameError, Handover, Hello, Key, Owner, Register, decode};
 use arrivals::Inbound;
-use clocks::Clocks;
+use clocks::{Claim, Clocks};
 use directory::Directory;
 pub use event::{Action, Config, Counters, Event, Placing};
 use handover::Handovers;
@@ -49,6 +51,8 @@ pub struct Node {
     inbound: BTreeMap<GroupId, Inbound>,
     /// Which group a cut is of, by its sender.
     under_way: BTreeMap<(HostId, u64), GroupId>,
+    /// Groups of which cuts are kept that may not begin yet.
+    holding: BTreeSet<GroupId>,
     /// How often each pinned state is used.
     pins: BTreeMap<PinId, u32>,
     last_cut: u64,
@@ -98,6 +102,7 @@ impl Node {
             outbound: BTreeMap::new(),
             inbound: BTreeMap::new(),
             under_way: BTreeMap::new(),
+            holding: BTreeSet::new(),
             pins: BTreeMap::new(),
             last_cut: 0,
             last_unsent: 0,
@@ -268,6 +273,7 @@ impl Node {
             while let Some((serial, register)) = self.to_self.pop_front() {
                 self.on_register(cx, self.config.host, serial, register);
             }
+            self.begin_held(cx);
             self.advance_clocks(cx);
             while let Some(group) = self.stirred.pop_first() {
                 self.answer_asked(group);
@@ -465,9 +471,12 @@ impl Node {
 
     fn on_register(&mut self, cx: &mut Cx<'_>, from: HostId, serial: u64, register: Register) {
         match register {
-            Register::Clock { clock, lowest, subscriptions, named, covers } => {
+            Register::Clock { clock, lowest, subscriptions, named, covers, ahead } => {
                 self.note_names(from, named);
-                self.on_clock(cx, from, clock, lowest, subscriptions, covers);
+                let claim = Claim { clock, subscriptions, covers };
+                let ahead =
+                    ahead.map(|covers| Claim { clock: clock.saturating_add(1), subscriptions, covers });
+                self.on_clock(cx, from, lowest, claim, ahead);
             }
             Register::Subscription(group, said) => self.on_subscription(cx, from, group, said),
             Register::Member(area, description) => {

@@ -1,5 +1,6 @@
 //! A group of this host: its states, who subscribes to it, and which state each subscriber is to get.
 use super::forced::Forcing;
+use super::held::HELD_LINES;
 use crate::intervals::Intervals;
 use crate::lines::Lines;
 use crate::memory::{Pinned, State};
@@ -9,10 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const EXPRESS: usize = 0;
 pub(super) const SLOW: usize = 1;
+/// What was the express when states left that are ahead of their receivers' clocks.
+pub(super) const EARLIER: usize = 2;
 /// So many labels are known of a group: enough to tell a subscriber that is behind which clocks it may count.
 pub(super) const LABELS: usize = 8;
-/// Until one of them has arrived, cuts of so many lines in all may be overtaken: each next one has their lines again.
-const OVERTAKEN_LINES: u64 = 1024;
+/// Until one of them has arrived, cuts of so many lines in all may be overtaken: each next one has their lines again. A cut of more is
+/// not sent ahead.
+pub(super) const SMALL_LINES: u64 = HELD_LINES;
 /// A cut is overtaken by one that no clock covers when it began so long ago. Where acknowledgements take longer, they are not waited for.
 const OVERTAKE_NS: u64 = 500_000;
 
@@ -29,7 +33,9 @@ pub(super) struct Outbound {
     /// Those are all labels that it had: before them there was no such group.
     pub(super) is_young: bool,
     pub(super) subscribers: BTreeMap<HostId, Subscriber>,
-    pub(super) trains: [Option<Train>; 2],
+    pub(super) trains: [Option<Train>; 3],
+    /// The round of the last state that had too many lines to be sent ahead.
+    pub(super) oversized: u64,
     /// Who asks for what it is now.
     pub(super) forcing: Forcing,
     /// Members that their owners have dropped.
@@ -52,11 +58,15 @@ pub(super) struct Train {
 pub(super) struct Subscriber {
     pub(super) said: Subscription,
     pub(super) ride: Option<Ride>,
+    /// The cut before it, if the one under way is ahead of the subscriber's clocks: that cannot be published before this one.
+    pub(super) earlier: Option<Ride>,
     /// The cut whose end it has to tell before the next one.
     pub(super) credit: Option<u64>,
     /// The cuts that the one under way has overtaken: they may still arrive, and end before it.
     pub(super) overtaken: Option<Overtaken>,
     pub(super) slow: bool,
+    /// The round of the last state that was sent ahead and given up: it is not sent ahead again.
+    pub(super) put_off: u64,
     pub(super) departed_ns: Option<u64>,
     /// A forced sync waits for no interval.
     pub(super) hurry: bool,
@@ -85,14 +95,21 @@ impl Subscriber {
         self.credit = None;
     }
 
+    /// The cuts under way.
+    pub(super) fn rides(&self) -> impl Iterator<Item = &Ride> {
+        self.earlier.iter().chain(&self.ride)
+    }
+
     /// One that was sent nothing yet.
     pub(super) fn new(said: Subscription) -> Subscriber {
         Subscriber {
             said,
             ride: None,
+            earlier: None,
             credit: None,
             overtaken: None,
             slow: false,
+            put_off: 0,
             departed_ns: None,
             hurry: false,
             asked: None,
@@ -266,6 +283,26 @@ impl Outbound {
         }
     }
 
+    /// The newest state, if `host` may be sent that ahead of its clocks: it may be published there when its lowest clock, of which this
+    /// host has not heard yet, is one further, and the last state before that is there, or on its way.
+    pub(super) fn ahead(&self, host: HostId, lowest: Option<u64>) -> Option<Choice> {
+        let newest = self.newest.as_ref().filter(|newest| newest.round > self.oversized)?;
+        let limit = lowest? + 1;
+        let subscriber = &self.subscribers[&host];
+        if newest.label.checked_sub(1) != Some(limit)
+            || newest.round <= subscriber.put_off
+            || subscriber.said.have.contains(&None)
+            || !self.lacks(host)
+        {
+            return None;
+        }
+        let (_, &last) = self.labels.range(..=limit).next_back()?;
+        let round = |ride: &Ride| self.trains[ride.slot].as_ref().map_or(0, |train| train.pinned.state.round);
+        let is_there = subscriber.said.published() >= last
+            || subscriber.rides().any(|ride| ride.label <= limit && round(ride) >= last);
+        is_there.then_some(Choice { kept: None, label: newest.label })
+    }
+
     /// Whether the last state of a label can be pinned: until one of the label after the next is published.
     pub(super) fn is_kept(&self, label: u64) -> bool {
         self.labels.keys().rev().take(2).any(|kept| *kept == label)
@@ -296,7 +333,7 @@ impl Outbound {
         let ride = subscriber.ride.as_ref()?;
         let train = self.trains[EXPRESS].as_ref().filter(|_| ride.slot == EXPRESS)?;
         let lines = subscriber.overtaken.map_or(0, |overtaken| overtaken.lines) + ride.total;
-        let is_sent = !ride.has_work() && ride.placed.is_none() && lines <= OVERTAKEN_LINES;
+        let is_sent = !ride.has_work() && ride.placed.is_none() && lines <= SMALL_LINES;
         let is_newer = self.newest.as_ref().is_some_and(|newest| newest.round > train.pinned.state.round);
         if !is_sent || !is_newer || choice.kept.is_some() || subscriber.said.stage != Stage::Free {
             return None;
@@ -444,6 +481,31 @@ mod tests {
         outbound
     }
 
+    #[test]
+    fn a_state_is_sent_ahead_when_all_before_it_is_there_or_on_its_way() {
+        let newest = Some(Choice { kept: None, label: 2 });
+        assert_eq!(group(&[(1, 10), (2, 20)], 10, 0).ahead(HOST, Some(0)), newest);
+        // It may have it anyway, or is too far behind, or nobody knows how far.
+        assert_eq!(group(&[(1, 10), (2, 20)], 10, 0).ahead(HOST, Some(1)), None);
+        assert_eq!(group(&[(1, 10), (3, 20)], 10, 0).ahead(HOST, Some(0)), None);
+        assert_eq!(group(&[(1, 10), (2, 20)], 10, 0).ahead(HOST, None), None);
+        // The last state of the label before has not left, nor has what comes before all labels that are known.
+        assert_eq!(group(&[(1, 10), (2, 20)], 5, 0).ahead(HOST, Some(0)), None);
+        assert_eq!(group(&[(2, 20)], 5, 0).ahead(HOST, Some(0)), None);
+        let with = |change: fn(&mut Outbound, &mut Subscriber)| {
+            let mut outbound = on_its_way(4);
+            let mut subscriber = outbound.subscribers.remove(&HOST).expect("it subscribes");
+            subscriber.said.round = 5;
+            change(&mut outbound, &mut subscriber);
+            outbound.subscribers.insert(HOST, subscriber);
+            outbound.ahead(HOST, Some(0))
+        };
+        assert_eq!(with(|_, _| {}), newest);
+        assert_eq!(with(|_, it| it.ride.as_mut().expect("it rides").label = 2), None, "that is ahead itself");
+        assert_eq!(with(|_, it| it.put_off = 20), None);
+        assert_eq!(with(|outbound, _| outbound.oversized = 20), None);
+    }
+
     /// From when on the newest state may overtake the cut.
     fn overtakes(outbound: &Outbound, is_covered: bool) -> Option<u64> {
         outbound.may_overtake(&outbound.subscribers[&HOST], Choice { kept: None, label: 2 }, is_covered)
@@ -489,8 +551,8 @@ mod tests {
 
     #[test]
     fn the_lines_of_cuts_that_are_overtaken_are_bounded() {
-        assert!(overtakes(&on_its_way(OVERTAKEN_LINES), true).is_some());
-        assert_eq!(overtakes(&on_its_way(OVERTAKEN_LINES + 1), true), None);
+        assert!(overtakes(&on_its_way(SMALL_LINES), true).is_some());
+        assert_eq!(overtakes(&on_its_way(SMALL_LINES + 1), true), None);
         let mut outbound = on_its_way(500);
         for cut in [5, 6] {
             assert!(overtakes(&outbound, true).is_some(), "{cut}");

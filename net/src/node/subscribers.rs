@@ -190,6 +190,7 @@ impl Node {
         }
         outbound.note_arrived(from);
         outbound.note_had_otherwise(from);
+        self.earlier_arrives(cx, group, from);
         let ride = self.outbound[&group].subscribers[&from].ride.as_ref();
         if ride.is_some_and(|ride| ride.cut <= cut) {
             self.get_off(cx, group, from, true);
@@ -216,6 +217,24 @@ impl Node {
         self.clocks.stir(from);
     }
 
+    /// Ends the cut before the one under way if its receiver has dealt with it. If it has not published it, that one is for nothing, too:
+    /// it would wait for it.
+    fn earlier_arrives(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId) {
+        let outbound = &self.outbound[&group];
+        let subscriber = &outbound.subscribers[&host];
+        let said = &subscriber.said;
+        let Some(earlier) = &subscriber.earlier else { return };
+        let round = outbound.trains[earlier.slot].as_ref().map_or(0, |train| train.pinned.state.round);
+        match () {
+            // By its round: with its versions alone, the clock that covers it does not count there.
+            () if said.published() >= round || (said.stage == Stage::Complete && said.cut == earlier.cut) => {
+                self.end_earlier(cx, group, host);
+            }
+            () if earlier.cut <= said.cut => self.abandon_ride(cx, group, host),
+            () => {}
+        }
+    }
+
     /// A subscriber starts over: what it knew of a group, its members and answers, it has forgotten.
     fn forget_members(&mut self, host: HostId, group: GroupId) {
         if let Some(peer) = self.peers.get_mut(&host) {
@@ -230,6 +249,7 @@ impl Node {
     /// A host does not subscribe to a group any more.
     fn unsubscribe(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId) {
         self.get_off(cx, group, host, false);
+        self.end_earlier(cx, group, host);
         let Some(outbound) = self.outbound.get_mut(&group) else { return };
         let was_here = outbound.subscribers.remove(&host).is_some();
         outbound.forcing.forget(host);

@@ -2,7 +2,7 @@
 //!
 //! A train is a pinned state and the lines that its passengers may lack. The express leaves as soon as somebody waits; the
 //! slow train takes those who have nothing yet and those who kept the express waiting.
-use super::outbound::{Choice, EXPRESS, Ride, SLOW, Subscriber, Train};
+use super::outbound::{Choice, EARLIER, EXPRESS, Ride, SLOW, SMALL_LINES, Subscriber, Train};
 use super::{AGAIN_NS, Cx, Mutant, Node};
 use crate::intervals::Intervals;
 use crate::memory::{PinId, Pinned};
@@ -60,78 +60,74 @@ impl Node {
         }
     }
 
-    /// Ends a cut under way. The next one takes its place at the receiver.
+    /// Ends the cuts under way to a subscriber. The next one takes their place at the receiver.
     pub(super) fn abandon_ride(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId) {
         self.get_off(cx, group, host, false);
-        if let Some(subscriber) = self.outbound.get_mut(&group).and_then(|all| all.subscribers.get_mut(&host))
-        {
+        self.end_earlier(cx, group, host);
+        if let Some(subscriber) = self.subscriber(group, host) {
             (subscriber.credit, subscriber.overtaken) = (None, None);
         }
     }
 
+    pub(super) fn subscriber(&mut self, group: GroupId, host: HostId) -> Option<&mut Subscriber> {
+        self.outbound.get_mut(&group)?.subscribers.get_mut(&host)
+    }
+
     /// Ends a cut to a subscriber. The state is let go with the last one.
     pub(super) fn get_off(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId, arrived: bool) {
-        if let Some(peer) = self.peers.get_mut(&host) {
-            peer.ready.remove(&group);
-        }
         let Some(outbound) = self.outbound.get_mut(&group) else { return };
-        let Some(ride) = outbound.subscribers.get_mut(&host).and_then(|subscriber| subscriber.ride.take())
-        else {
-            return;
-        };
-        self.stirred.insert(group);
+        let Some(subscriber) = outbound.subscribers.get_mut(&host) else { return };
+        let Some(ride) = subscriber.ride.take() else { return };
         if arrived {
-            outbound.subscribers.get_mut(&host).expect("just seen").overtaken = None;
+            subscriber.overtaken = None;
             if let Some(train) = &mut outbound.trains[ride.slot] {
                 train.fastest_ns.get_or_insert(cx.now.saturating_sub(train.departed_ns));
             }
             if ride.slot == SLOW {
-                outbound.subscribers.get_mut(&host).expect("just seen").slow = false;
+                subscriber.slow = false;
             }
         }
-        let is_empty = !outbound
-            .subscribers
-            .values()
-            .any(|other| other.ride.as_ref().is_some_and(|other| other.slot == ride.slot));
-        if is_empty && let Some(train) = outbound.trains[ride.slot].take() {
+        self.has_ended(cx, group, host, ride.slot);
+    }
+
+    /// Ends the cut before the one under way, if it has not.
+    pub(super) fn end_earlier(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId) {
+        if let Some(ride) = self.subscriber(group, host).and_then(|subscriber| subscriber.earlier.take()) {
+            self.has_ended(cx, group, host, ride.slot);
+        }
+    }
+
+    /// A cut to a subscriber has ended, which went by that train.
+    fn has_ended(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId, slot: usize) {
+        if let Some(peer) = self.peers.get_mut(&host) {
+            peer.ready.remove(&group);
+        }
+        self.make_ready(host, group);
+        self.stirred.insert(group);
+        let outbound = self.outbound.get_mut(&group).expect("a cut of it has ended");
+        let is_used = outbound.subscribers.values().any(|other| other.rides().any(|ride| ride.slot == slot));
+        if !is_used && let Some(train) = outbound.trains[slot].take() {
             self.drop_pin(cx, train.pinned.pin);
         }
     }
 
     /// Lets trains depart for whom it is time.
     pub(super) fn depart(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        self.end_passed(cx, group);
         for slot in [EXPRESS, SLOW] {
             let mut waiting = self.waiting(cx.now, group, slot);
-            if slot == EXPRESS {
-                self.overtake(cx, group, &mut waiting);
-            }
+            let overtakes = slot == EXPRESS && self.all_overtake(group, &mut waiting);
             let Some(&(_, choice)) = waiting.first() else { continue };
+            if !overtakes {
+                self.put_off_ahead(cx, group, slot);
+            }
             if self.outbound[&group].trains[slot].is_some()
+                && !overtakes
                 && !(slot == EXPRESS && self.clear_express(cx, group))
             {
                 continue;
             }
-            self.board(cx, group, slot, choice, &waiting);
-        }
-    }
-
-    /// The express under way ends where all its passengers are to overtake it; otherwise those wait.
-    fn overtake(&mut self, cx: &mut Cx<'_>, group: GroupId, waiting: &mut Vec<(HostId, Choice)>) {
-        let Some(&(_, first)) = waiting.first() else { return };
-        let on_express = |(host, subscriber): (&HostId, &Subscriber)| {
-            let ride = subscriber.ride.as_ref().filter(|ride| ride.slot == EXPRESS)?;
-            Some((*host, ride.cut, ride.total))
-        };
-        let riding: Vec<_> = self.outbound[&group].subscribers.iter().filter_map(on_express).collect();
-        if !riding.iter().all(|(host, ..)| waiting.contains(&(*host, first))) {
-            waiting.retain(|(host, _)| riding.iter().all(|(other, ..)| other != host));
-            return;
-        }
-        for (host, cut, lines) in riding {
-            self.get_off(cx, group, host, false);
-            let outbound = self.outbound.get_mut(&group).expect("just seen");
-            outbound.subscribers.get_mut(&host).expect("just seen").note_overtaken(cut, lines);
-            self.counters.cuts_overtaken += 1;
+            self.board(cx, group, (slot, overtakes), choice, &waiting);
         }
     }
 
@@ -156,9 +152,12 @@ impl Node {
             if !(free || rides) || said.have.is_empty() || is_slow != (slot == SLOW) || !is_there {
                 continue;
             }
+            let may_be_ahead = |label| slot == EXPRESS && !on_demand && !early_first && label <= clock;
             let is_early = no_labels || (early_first && said.have.iter().all(Option::is_none));
             let lowest = if is_early { Some(u64::MAX - 1) } else { peer.lowest };
-            let Some(choice) = outbound.choose(host, lowest) else { continue };
+            // Who is behind waits for what clocks cover, and nothing else.
+            let ahead = outbound.ahead(host, lowest).filter(|ahead| may_be_ahead(ahead.label));
+            let Some(choice) = ahead.or_else(|| outbound.choose(host, lowest)) else { continue };
             // Who asks for it is sent no older state, nor the next owner's host: it waits for that host's clocks.
             if on_demand && (choice.kept.is_some() || choice.label != outbound.label()) {
                 continue;
@@ -171,7 +170,9 @@ impl Node {
             let is_covered = choice.kept.is_some() || (choice.label > 0 && choice.label <= clock);
             let mut due_ns = if subscriber.hurry || is_covered { 0 } else { due_ns };
             if rides {
-                let Some(overtakes_ns) = outbound.may_overtake(subscriber, choice, is_covered) else {
+                let is_full = outbound.trains[EARLIER].is_some() && self.goes_on(group, host, choice.label);
+                let overtakes_ns = outbound.may_overtake(subscriber, choice, is_covered);
+                let Some(overtakes_ns) = overtakes_ns.filter(|_| !is_full) else {
                     continue;
                 };
                 due_ns = due_ns.max(overtakes_ns);
@@ -225,14 +226,22 @@ impl Node {
         &mut self,
         cx: &mut Cx<'_>,
         group: GroupId,
-        slot: usize,
+        (slot, overtakes): (usize, bool),
         choice: Choice,
         waiting: &[(HostId, Choice)],
     ) {
+        // As a rule, the last state is let go before the next one is pinned.
+        let goes_on = overtakes
+            && self.on_express(group).into_iter().any(|host| self.goes_on(group, host, choice.label));
+        if overtakes && !goes_on {
+            self.overtake(cx, group, choice.label);
+        }
         // If it cannot be pinned now, it is tried again after a while, or at the next publication.
         let pinned = match self.pin(cx, group, choice.kept, waiting) {
             Ok(pinned) => pinned,
             Err(after_ns) => {
+                // They may hold the copies that are needed.
+                [EXPRESS, SLOW].into_iter().for_each(|slot| self.put_off_ahead(cx, group, slot));
                 self.alarms.insert((cx.now + after_ns, group));
                 return;
             }
@@ -261,14 +270,32 @@ impl Node {
         for lines in &lines {
             starts.push(starts.last().expect("begins with 0") + lines.total());
         }
+        let total = |host: &HostId| starts[outbound.subscribers[host].said.have.len().min(lines.len())];
+        // Its receiver could not keep it.
+        let is_oversized = |host: &HostId| {
+            let lines = total(host);
+            self.is_ahead(*host, choice.label) && (lines > SMALL_LINES || self.is_to_be_placed(*host, lines))
+        };
+        if passengers.iter().any(is_oversized) {
+            // It waits until that one's clocks are so far.
+            self.outbound.get_mut(&group).expect("just seen").oversized = pinned.state.round;
+            self.stirred.insert(group);
+            self.drop_pin(cx, pinned.pin);
+            return;
+        }
+        let ahead = passengers.iter().filter(|host| self.is_ahead(**host, choice.label)).count();
+        let placed: Vec<bool> =
+            passengers.iter().map(|host| self.is_to_be_placed(*host, total(host))).collect();
+        if goes_on {
+            self.overtake(cx, group, choice.label);
+        }
+        for &host in &passengers {
+            if !self.is_ahead(host, choice.label) {
+                self.end_earlier(cx, group, host);
+            }
+        }
         self.last_cut += 1;
         let cut = self.last_cut;
-        let outbound = &self.outbound[&group];
-        let is_placed = |host: &HostId| {
-            let members = outbound.subscribers[host].said.have.len().min(lines.len());
-            self.is_to_be_placed(*host, starts[members])
-        };
-        let placed: Vec<bool> = passengers.iter().map(is_placed).collect();
         let outbound = self.outbound.get_mut(&group).expect("just seen");
         for (&host, placed) in passengers.iter().zip(placed) {
             let subscriber = outbound.subscribers.get_mut(&host).expect("it waits");
@@ -293,6 +320,7 @@ impl Node {
             self.peers.get_mut(&host).expect("it waits").ready.insert(group);
         }
         self.counters.cuts += passengers.len() as u64;
+        self.counters.cuts_ahead += ahead as u64;
         outbound.trains[slot] =
             Some(Train { cut, pinned, lines, starts, departed_ns: cx.now, fastest_ns: None });
     }

@@ -208,6 +208,10 @@ impl Choices<'_> {
                     subscriptions: self.u32(),
                     named: self.u32(),
                     covers: (0..covers).map(|_| (self.group(), self.u64())).collect(),
+                    ahead: self.option(|all| {
+                        let covers = all.below(255);
+                        (0..covers).map(|_| (all.group(), all.u64())).collect()
+                    }),
                 }
             }
             1 => Register::Subscription(self.group(), self.subscription()),

@@ -32,9 +32,9 @@ impl World {
                 // It is still there: each uses its own, and a new agent says it again.
                 let own = this.memory.own.get(&area.group);
                 let serial = area.group.0 & 0xffff_ffff;
-                if let NameError::Taken { by } | NameError::Group { by } = error {
+                if matches!(error, NameError::Taken { .. } | NameError::Group { .. }) {
                     // It hears of the clash by that, whichever of the two directories before this one let have the name.
-                    self.judge.borrow_mut().heard(area, by);
+                    self.judge.borrow_mut().refused(area);
                 }
                 match error {
                     NameError::Taken { by } if serial == CLASHING => {
@@ -148,6 +148,8 @@ pub(super) fn add(to: &mut Counters, more: &Counters) {
     to.arrivals += more.arrivals;
     to.cuts_refused += more.cuts_refused;
     to.cuts_overtaken += more.cuts_overtaken;
+    to.cuts_held += more.cuts_held;
+    to.cuts_ahead += more.cuts_ahead;
     to.skipped_labels += more.skipped_labels;
     to.pins_refused += more.pins_refused;
     to.lines_sent += more.lines_sent;

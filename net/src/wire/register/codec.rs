@@ -8,13 +8,14 @@ use crate::wire::errors::{get_failed, get_name_error, name_error, put_failed, pu
 impl Register {
     pub(in crate::wire) fn put(&self, to: &mut Vec<u8>) {
         match self {
-            Register::Clock { clock, lowest, subscriptions, named, covers } => {
+            Register::Clock { clock, lowest, subscriptions, named, covers, ahead } => {
                 to.u8(1);
                 to.u64(*clock);
                 to.u64(*lowest);
                 to.u32(*subscriptions);
                 to.u32(*named);
                 put_covers(to, covers);
+                to.option(ahead.as_ref(), |to, covers| put_covers(to, covers));
             }
             Register::Subscription(group, subscription) => {
                 to.u8(2);
@@ -125,6 +126,7 @@ impl Register {
                 subscriptions: from.u32()?,
                 named: from.u32()?,
                 covers: get_covers(from)?,
+                ahead: from.option(get_covers)?,
             },
             2 => Register::Subscription(from.group()?, Subscription::get(from)?),
             3 => Register::Member(from.area()?, from.option(Reader::description)?),

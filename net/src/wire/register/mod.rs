@@ -20,6 +20,8 @@ pub enum Register {
         named: u32,
         /// The clock counts when the receiver has published these groups' states of these rounds of the sender.
         covers: Vec<(GroupId, u64)>,
+        /// The sender's workers have also reached the clock after that, which counts when these are published.
+        ahead: Option<Vec<(GroupId, u64)>>,
     },
     /// A host and a group of the receiver.
     Subscription(GroupId, Subscription),

@@ -1,0 +1,91 @@
+//! Cuts that leave before the one before them has ended: with what is newer, or ahead of the clocks of their receivers.
+use super::outbound::{Choice, EARLIER, EXPRESS, Ride, Subscriber};
+use super::{Cx, Mutant, Node};
+use crate::types::{GroupId, HostId};
+
+impl Node {
+    /// Whether a state of this label is ahead of the clocks of a host, as far as is known here.
+    pub(super) fn is_ahead(&self, host: HostId, label: u64) -> bool {
+        if self.mutant(Mutant::NoLabels) || self.mutant(Mutant::EarlyFirst) {
+            return false;
+        }
+        let lowest = self.peers.get(&host).and_then(|peer| peer.lowest);
+        label > 0 && lowest.is_some_and(|lowest| label > lowest + 1)
+    }
+
+    /// Where the cut under way is ahead no more, the one before it is not needed.
+    pub(super) fn end_passed(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        let Some(outbound) = self.outbound.get(&group) else { return };
+        let is_passed = |(host, subscriber): (&HostId, &Subscriber)| {
+            let ride = subscriber.ride.as_ref().filter(|_| subscriber.earlier.is_some())?;
+            (!self.is_ahead(*host, ride.label)).then_some(*host)
+        };
+        let passed: Vec<HostId> = outbound.subscribers.iter().filter_map(is_passed).collect();
+        passed.into_iter().for_each(|host| self.end_earlier(cx, group, host));
+    }
+
+    /// Ends the cuts on a train that are ahead: for how long they wait at their receivers depends on others, who may wait for that train.
+    pub(super) fn put_off_ahead(&mut self, cx: &mut Cx<'_>, group: GroupId, slot: usize) {
+        let Some(outbound) = self.outbound.get(&group) else { return };
+        let Some(round) = outbound.trains[slot].as_ref().map(|train| train.pinned.state.round) else {
+            return;
+        };
+        let is_ahead = |(host, subscriber): (&HostId, &Subscriber)| {
+            let ride = subscriber.ride.as_ref().filter(|ride| ride.slot == slot)?;
+            self.is_ahead(*host, ride.label).then_some(*host)
+        };
+        let ahead: Vec<HostId> = outbound.subscribers.iter().filter_map(is_ahead).collect();
+        for host in ahead {
+            self.get_off(cx, group, host, false);
+            let subscriber = self.subscriber(group, host).expect("just seen");
+            (subscriber.credit, subscriber.put_off) = (None, round);
+        }
+    }
+
+    /// Whether all passengers of the express under way are to overtake it; otherwise those wait.
+    pub(super) fn all_overtake(&self, group: GroupId, waiting: &mut Vec<(HostId, Choice)>) -> bool {
+        let Some(&(_, first)) = waiting.first() else { return false };
+        let riding = self.on_express(group);
+        let all = riding.iter().all(|host| waiting.contains(&(*host, first)));
+        if !all {
+            waiting.retain(|(host, _)| !riding.contains(host));
+        }
+        all && !riding.is_empty()
+    }
+
+    pub(super) fn on_express(&self, group: GroupId) -> Vec<HostId> {
+        let is_on = |subscriber: &Subscriber| subscriber.ride.as_ref().is_some_and(|it| it.slot == EXPRESS);
+        let all = self.outbound.get(&group).into_iter().flat_map(|outbound| &outbound.subscribers);
+        all.filter(|(_, subscriber)| is_on(subscriber)).map(|(host, _)| *host).collect()
+    }
+
+    /// Whether a cut goes on when one of that label overtakes it, as that is ahead and this one is not.
+    pub(super) fn goes_on(&self, group: GroupId, host: HostId, label: u64) -> bool {
+        let ride = self.outbound.get(&group).and_then(|all| all.subscribers.get(&host)?.ride.as_ref());
+        let is_before = ride.is_some_and(|ride| !self.is_ahead(host, ride.label));
+        self.is_ahead(host, label) && is_before && !self.mutant(Mutant::GiveUpEarlier)
+    }
+
+    /// The express under way ends for all its passengers, which overtake it with a state of that label, or goes on beside the next one.
+    pub(super) fn overtake(&mut self, cx: &mut Cx<'_>, group: GroupId, label: u64) {
+        for host in self.on_express(group) {
+            let goes_on = self.goes_on(group, host, label);
+            let subscriber = self.subscriber(group, host).expect("it is on the express");
+            let ride = subscriber.ride.as_mut().expect("it is on the express");
+            let (cut, lines) = (ride.cut, ride.total);
+            subscriber.note_overtaken(cut, lines);
+            if goes_on {
+                let ride = subscriber.ride.take().expect("just seen");
+                subscriber.earlier = Some(Ride { slot: EARLIER, ..ride });
+                let trains = &mut self.outbound.get_mut(&group).expect("just seen").trains;
+                if let Some(train) = trains[EXPRESS].take() {
+                    trains[EARLIER] = Some(train);
+                }
+                self.make_ready(host, group);
+            } else {
+                self.get_off(cx, group, host, false);
+            }
+            self.counters.cuts_overtaken += 1;
+        }
+    }
+}
