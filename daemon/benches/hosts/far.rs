@@ -1,4 +1,5 @@
-//! A network with a long way: a loop whose clocks cross it, under each consistency, and how old what others write is.
+//! A network with a long way: a loop whose clocks cross it, under each consistency, barriers with and without data, and how old what
+//! others write is.
 use super::{Cluster, figure, in_role, median};
 use hectare_hosts::Settings;
 use hectare_orion::relax::{AdaRevision, Consistency, Every};
@@ -8,6 +9,12 @@ use std::time::{Duration, Instant, SystemTime};
 /// How long an area is watched, and how long its reader waits for it at most.
 const WATCHED: Duration = Duration::from_secs(3);
 const LONG: Duration = Duration::from_secs(20);
+
+/// Barriers that are timed, after the first of them.
+const BARRIERS: u64 = 200;
+const WARM: u64 = 20;
+/// Elements that each worker writes before a barrier: 64 bytes.
+const WRITTEN: usize = 8;
 
 const ONE_WAY: Duration = Duration::from_millis(5);
 const EXAMPLES: usize = 20_000;
@@ -83,11 +90,60 @@ pub(crate) fn watch() -> hectare_dsm::Result<()> {
     Ok(())
 }
 
+/// The median time in milliseconds of a barrier before which each of two workers writes, and after which each reads what the other one
+/// wrote; and of one without data.
+pub(crate) fn exchange() -> hectare_dsm::Result<()> {
+    let (mut worker, _) = crate::roles::worker()?;
+    let (own, other) = (worker.rank(), 1 - worker.rank());
+    let mut mine = worker.create::<u64>(format!("of/{own}"), WRITTEN)?;
+    let theirs = worker.attach_within::<u64>(&format!("of/{other}"), LONG)?;
+    for with_data in [true, false] {
+        let mut times = Vec::new();
+        for turn in 1..=WARM + BARRIERS {
+            let since = Instant::now();
+            if with_data {
+                mine.write(&worker)?.fill(turn);
+            }
+            worker.barrier()?;
+            if with_data {
+                assert_eq!(*theirs.read(&worker)?, [turn; WRITTEN], "what was written before the barrier");
+            }
+            if turn > WARM {
+                times.push(since.elapsed().as_secs_f64() * 1e3);
+            }
+        }
+        if own == 0 {
+            println!("figure {}", median(&mut times));
+        }
+    }
+    Ok(())
+}
+
+/// The figures of both kinds of barrier.
+fn exchanges(cluster: &Cluster) -> [f64; 2] {
+    let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "60"], &in_role("exchange"));
+    assert_eq!(said.code, 0, "{said:?}");
+    let figures: Vec<f64> =
+        said.out.lines().filter_map(|line| line.split("figure ").nth(1)?.parse().ok()).collect();
+    figures.try_into().expect("a figure of each kind")
+}
+
 pub(crate) fn measure() {
     let settings = Settings { delay: ONE_WAY, ..Settings::default() };
     let Some(cluster) = Cluster::with(2, &settings) else {
         return println!("not measured: no network namespaces");
     };
+    let (mut with_data, mut without) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let [exchange, barrier] = exchanges(&cluster);
+        with_data.push(exchange);
+        without.push(barrier);
+    }
+    println!(
+        "\na way of {ONE_WAY:?}: a barrier takes {:.1} ms, with 64 bytes of each worker {:.1}",
+        median(&mut without),
+        median(&mut with_data)
+    );
     println!(
         "\nlogistic regression, {EXAMPLES} examples, {OF_EACH} of {FEATURES} features each, {CLOCKS} clocks a pass, a way of \
          {ONE_WAY:?}: ms a pass"
