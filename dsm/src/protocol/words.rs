@@ -53,7 +53,7 @@ pub(crate) fn wait<C, R, E>(
 /// // Clock 4 is written where clock 0 was: one clock must have been read by all.
 /// assert_eq!((ring.needed(3), ring.needed(4)), (0, 1));
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotRing(u64);
 
 impl SlotRing {

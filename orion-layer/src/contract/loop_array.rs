@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::site::Site;
 use hectare_dependence::loop_nest::NamedArray;
 use hectare_dsm::tasks::{InPlace, Runs};
-use hectare_dsm::{Rank, Worker};
+use hectare_dsm::{Rank, SlotRing, Worker};
 use std::time::Duration;
 
 /// The executor's interface to one array. Moving, lending and clocks do nothing unless an array says otherwise: one that is
@@ -154,6 +154,10 @@ pub trait LoopArray {
     /// [`Error::Core`](crate::Error::Core).
     fn enter(&mut self, _worker: &mut Worker, _params: &PassParams) -> Result<bool> {
         Ok(false)
+    }
+    /// Where what this worker contributes is on its way, if it contributes: a slot is used again when all have read it.
+    fn slots(&self) -> Option<SlotRing> {
+        None
     }
     /// Publishes what this worker did to it in clock `clock`: to all of it, if it is a clock of the `whole`, else to its head
     /// ([`Tail`](super::Tail)).

@@ -15,7 +15,7 @@ use super::{Additive, Applied, Apply, PassParams, Traffic};
 use crate::contract::Extent;
 use crate::error::{Error, Result};
 use hectare_dsm::bytemuck::Zeroable;
-use hectare_dsm::{Cells, Worker};
+use hectare_dsm::{Cells, SlotRing, Worker};
 use std::ops::Range;
 
 #[cold]
@@ -106,6 +106,11 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
         });
         self.ring.as_mut().ok_or_else(unprepared)?.store(worker, clock, list)?;
         Ok(Traffic { bytes: list.bytes(), ..Traffic::default() })
+    }
+
+    /// The slots for what this worker contributes.
+    pub(super) fn slots(&self) -> Option<SlotRing> {
+        self.ring.as_ref().map(Ring::slots)
     }
 
     /// Up to which clock the contributions of worker `rank` can be read here.

@@ -13,7 +13,7 @@ use crate::fabric::watched::Reading;
 use crate::panics::merging;
 use crate::site::Site;
 use hectare_dependence::loop_nest::NamedArray;
-use hectare_dsm::{Cells, Element, Rank, Worker};
+use hectare_dsm::{Cells, Element, Rank, SlotRing, Worker};
 use std::any::type_name;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -291,6 +291,10 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
             contributions.load(rule, elements, states);
         });
         Ok(true)
+    }
+
+    fn slots(&self) -> Option<SlotRing> {
+        self.params.and_then(|_| self.all.contributions.slots())
     }
 
     fn publish(&mut self, worker: &Worker, clock: u64, whole: bool) -> Result<Traffic> {

@@ -1,5 +1,5 @@
 //! How far each worker is within a pass: words of shared memory, one writer each, read by all.
-use super::SLOTS;
+use super::MOST_SLOTS;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fabric::watched::{Reading, Watched, Writing};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// How many clocks the worker has published, whether it publishes more in this pass, and how many cells it had run at the
 /// last of them.
-const CLOCKS: ClockWords = ClockWords::new(0, SLOTS);
+const CLOCKS: ClockWords = ClockWords::new(0, MOST_SLOTS);
 /// Whether the worker has failed.
 const FAILED: usize = CLOCKS.end();
 /// How many cells the worker has run.

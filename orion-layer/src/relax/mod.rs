@@ -38,6 +38,10 @@ pub(crate) use self::trials::Trials;
 pub use crate::contract::{Applied, Consistency, Every, PassParams, Relaxation, Tail, Traffic, Treatment};
 pub use crate::replica::{Additive, ElementIndex, RelaxedView};
 
+use hectare_dsm::SlotRing;
+
 /// Contributions of so many clocks of a worker may be on their way to a buffered array.
 pub(crate) const RING: u64 = 4;
-pub(crate) const SLOTS: hectare_dsm::SlotRing = hectare_dsm::SlotRing::new(RING);
+pub(crate) const SLOTS: SlotRing = SlotRing::new(RING);
+/// At most so many on several hosts, where it takes a way there and one back until a slot is used again.
+pub(crate) const MOST_SLOTS: SlotRing = SlotRing::new(4 * RING);

@@ -2,10 +2,14 @@
 //!
 //! A slot has a list: the elements or rows that a worker contributed to in that clock, what it contributed to each, and
 //! what it remembers of each. So a clock costs as much as was changed in it, however long the array is.
-use super::SLOTS;
+use super::{MOST_SLOTS, SLOTS};
 use crate::error::{Error, Result};
+use crate::fabric::shown::spans_hosts;
 use crate::fabric::watched::{Reading, Watched};
-use hectare_dsm::{Element, Worker};
+use hectare_dsm::{Element, SlotRing, Worker};
+
+/// More slots than [`SLOTS`] have at most so many elements in all.
+const MOST_ELEMENTS: usize = 1 << 20;
 
 /// The contributions of a worker in a clock.
 #[derive(Debug)]
@@ -43,6 +47,7 @@ pub(crate) struct Ring<T: Element, S: Element> {
     elements: Watched<u32>,
     updates: Watched<T>,
     sights: Option<Watched<S>>,
+    slots: SlotRing,
     /// The longest list.
     most: usize,
     /// How many updates belong to one of its entries: one, or those of a row.
@@ -78,15 +83,17 @@ impl<T: Element, S: Element> Ring<T, S> {
             let what = format!("{len} elements to which loops contribute: at most {}", u32::MAX);
             return Err(Error::Invalid(what));
         }
-        let all = SLOTS.slots() * len;
+        let slots = slots_for(spans_hosts(worker), len * unit);
+        let all = slots.slots() * len;
         Ok(Ring {
-            lengths: Watched::meet(worker, set, "lengths", SLOTS.slots() + 1, workers)?,
+            lengths: Watched::meet(worker, set, "lengths", slots.slots() + 1, workers)?,
             elements: Watched::meet(worker, set, "elements", all, workers)?,
             updates: Watched::meet(worker, set, "updates", all * unit, workers)?,
             sights: match size_of::<S>() {
                 0 => None,
                 _ => Some(Watched::meet(worker, set, "sights", all * unit, workers)?),
             },
+            slots,
             most: len,
             unit,
         })
@@ -99,14 +106,19 @@ impl<T: Element, S: Element> Ring<T, S> {
         self.sights.map_or(Ok(()), |sights| sights.delete(worker))
     }
 
+    /// The slots of each worker.
+    pub(crate) fn slots(&self) -> SlotRing {
+        self.slots
+    }
+
     /// Begins a pass.
     pub(crate) fn enter(&mut self, worker: &Worker) -> Result<()> {
-        self.lengths.write(worker)?.store(SLOTS.slots(), &[0])
+        self.lengths.write(worker)?.store(self.slots.slots(), &[0])
     }
 
     /// Shows the list of clock `clock`.
     pub(crate) fn store(&mut self, worker: &Worker, clock: u64, list: &List<T, S>) -> Result<()> {
-        let slot = SLOTS.slot(clock);
+        let slot = self.slots.slot(clock);
         let first = slot * self.most;
         self.elements.write(worker)?.store(first, &list.elements)?;
         self.updates.write(worker)?.store(first * self.unit, &list.updates)?;
@@ -115,13 +127,13 @@ impl<T: Element, S: Element> Ring<T, S> {
         }
         let mut lengths = self.lengths.write(worker)?;
         lengths.store(slot, &[list.elements.len() as u64])?;
-        lengths.store(SLOTS.slots(), &[clock + 1])
+        lengths.store(self.slots.slots(), &[clock + 1])
     }
 
     /// Up to which clock the lists of worker `rank` can be read here.
     pub(crate) fn clock_of(&self, worker: &Worker, rank: usize) -> Result<u64> {
         match self.lengths.is_published() {
-            true => Ok(self.lengths.of(worker, rank)?.get(SLOTS.slots())),
+            true => Ok(self.lengths.of(worker, rank)?.get(self.slots.slots())),
             // Before the clock is told.
             false => Ok(u64::MAX),
         }
@@ -134,7 +146,7 @@ impl<T: Element, S: Element> Ring<T, S> {
         (rank, clock): (usize, u64),
         elements: &mut Vec<u32>,
     ) -> Result<Sent<'a, T, S>> {
-        let slot = SLOTS.slot(clock);
+        let slot = self.slots.slot(clock);
         let first = slot * self.most;
         let length = self.lengths.of(worker, rank)?.get(slot) as usize;
         elements.resize(length.min(self.most), 0);
@@ -142,5 +154,26 @@ impl<T: Element, S: Element> Ring<T, S> {
         let updates = self.updates.of(worker, rank)?;
         let sights = self.sights.as_ref().map(|sights| sights.of(worker, rank)).transpose()?;
         Ok(Sent { first: first * self.unit, updates, sights })
+    }
+}
+
+/// Slots for lists of `len` elements at most: as many as need little memory, where what is in them goes a long way.
+fn slots_for(spans_hosts: bool, len: usize) -> SlotRing {
+    let most = if spans_hosts { MOST_SLOTS.slots() } else { SLOTS.slots() };
+    let slots = (MOST_ELEMENTS / len.max(1)).clamp(SLOTS.slots(), most);
+    SlotRing::new(slots as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_more_slots_where_they_go_a_long_way_and_lists_are_short() {
+        assert_eq!(slots_for(false, 100), SLOTS);
+        assert_eq!(slots_for(true, 0), MOST_SLOTS);
+        assert_eq!(slots_for(true, 50_000), MOST_SLOTS);
+        assert_eq!(slots_for(true, MOST_ELEMENTS / 8), SlotRing::new(8));
+        assert_eq!(slots_for(true, MOST_ELEMENTS), SLOTS);
     }
 }

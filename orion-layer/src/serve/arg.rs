@@ -11,7 +11,7 @@ use crate::panics::merging;
 use crate::relax::{Additive, Apply, BufferArg, PassParams, Traffic, Treatment};
 use crate::site::Site;
 use hectare_dependence::loop_nest::NamedArray;
-use hectare_dsm::{Rank, Worker};
+use hectare_dsm::{Rank, SlotRing, Worker};
 use std::any::type_name;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -128,6 +128,10 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for ServedArg<'_, T, N,
         self.state.enter(worker, params.relax.consistency)?;
         self.params = Some(*params);
         Ok(true)
+    }
+
+    fn slots(&self) -> Option<SlotRing> {
+        self.params.and_then(|_| self.state.slots())
     }
 
     fn is_crowded(&self) -> bool {

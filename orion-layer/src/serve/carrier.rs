@@ -4,8 +4,9 @@ use super::homes::Homes;
 use super::ring::Ring;
 use crate::error::Result;
 use crate::fabric::shown::spans_hosts;
+use crate::relax::SLOTS;
 use crate::relax::ring::{List, Ring as Lists};
-use hectare_dsm::{Element, Worker};
+use hectare_dsm::{Element, SlotRing, Worker};
 
 /// How contributions come to those who merge them.
 #[derive(Debug)]
@@ -66,6 +67,14 @@ impl<T: Element, S: Element> Carrier<T, S> {
         match self {
             Carrier::Shared(ring) => waiting > ring.capacity,
             Carrier::Sent(_) => false,
+        }
+    }
+
+    /// The slots for what this worker contributes.
+    pub(super) fn slots(&self) -> SlotRing {
+        match self {
+            Carrier::Shared(_) => SLOTS,
+            Carrier::Sent(sending) => sending.lists.slots(),
         }
     }
 

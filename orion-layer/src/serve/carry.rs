@@ -9,7 +9,7 @@ use super::state::{Home, State};
 use crate::error::Result;
 use crate::relax::ring::Sent;
 use crate::relax::{Additive, Apply};
-use hectare_dsm::{Element, Worker};
+use hectare_dsm::{Element, SlotRing, Worker};
 
 /// In a ring: no slice had foreseen the contribution, and the home of the key may hold a value that is newer than the
 /// array's.
@@ -33,6 +33,11 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
             Some((_, carrier)) => carrier.grow(worker, waiting.next_power_of_two().min(keys)),
             None => Ok(()),
         }
+    }
+
+    /// The slots for contributions of this worker's, if there are any.
+    pub(super) fn slots(&self) -> Option<SlotRing> {
+        self.shared.as_ref().map(|(_, carrier)| carrier.slots())
     }
 
     /// Publishes contributions, those to keys that were not foreseen last. Bytes that go to others.

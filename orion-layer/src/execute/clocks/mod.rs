@@ -18,7 +18,7 @@ use super::LoopArray;
 use super::staleness_meter::StalenessMeter;
 use crate::error::{Error, Result};
 use crate::relax::{Applied, ClockTable, Consistency, Every, LoopReport, PassParams, SLOTS, Traffic};
-use hectare_dsm::Worker;
+use hectare_dsm::{SlotRing, Worker};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,8 @@ pub(super) struct Clocks {
     ticks: bool,
     /// Whether any array is buffered.
     buffers: bool,
+    /// Where contributions are on their way: of several arrays, the fewest slots.
+    slots: SlotRing,
     clock: u64,
     /// How many clocks of each worker this one has applied.
     applied: Vec<u64>,
@@ -54,11 +56,13 @@ impl Clocks {
             ticks |= array.enter(worker, &params)?;
         }
         let buffers = arrays.iter().any(|array| array.treatment().contributes());
+        let slots = arrays.iter().filter_map(|array| array.slots()).min_by_key(|slots| slots.slots());
+        let slots = slots.unwrap_or(SLOTS);
         let applied = vec![0; params.workers];
         let measures = ticks && matches!(params.relax.every, Every::Staleness(_));
         let meter = measures.then(|| StalenessMeter::new(buffers));
         let report = LoopReport::default();
-        Ok(Clocks { clock_table, params, timeout, ticks, buffers, clock: 0, applied, meter, report })
+        Ok(Clocks { clock_table, params, timeout, ticks, buffers, slots, clock: 0, applied, meter, report })
     }
 
     pub(super) fn every(&self) -> Every {
@@ -139,7 +143,7 @@ impl Clocks {
         last: bool,
     ) -> Result<()> {
         if self.buffers {
-            self.wait_for_servers(worker, arrays, SLOTS.needed(self.clock))?;
+            self.wait_for_servers(worker, arrays, self.slots.needed(self.clock))?;
         }
         let since = Instant::now();
         let whole = last || self.params.relax.tail.is_due(self.clock);
