@@ -184,8 +184,13 @@ impl Own {
     /// # Errors
     /// [`NameError::Unsent`] if there is none, with a line in the log when it happens first.
     pub(crate) fn complete(&mut self, agent: &Agent, host: HostId, id: GroupId) -> Result<(), NameError> {
-        match self.areas_of(id).iter().try_for_each(|area| agent.complete(*area)) {
-            Ok(()) | Err(dsm::Error::Deleted { .. }) => {
+        let completed = self.areas_of(id).iter().try_for_each(|area| match agent.complete(*area) {
+            // The others still go to other hosts.
+            Err(dsm::Error::Deleted { .. }) => Ok(()),
+            other => other,
+        });
+        match completed {
+            Ok(()) => {
                 self.without_memory.remove(&id);
                 Ok(())
             }

@@ -1,7 +1,7 @@
 //! `hectare run` on several hosts, which are network namespaces: places, output, failures, signals, and what is left behind.
 use crate::common::cluster::{Cluster, HECTARE, Running};
 use crate::common::{Host, Said, until};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
@@ -85,6 +85,38 @@ fn a_host_that_is_lost_later_is_named() {
     assert!(lines[1].contains(" is lost, says host ") && lines[1].contains("are terminated"), "{said}");
     cluster.network.set(&[]).unwrap();
     cluster.assert_nothing_is_left();
+}
+
+/// The part of the job that a daemon makes when the start was given up is not left behind.
+#[test]
+fn a_daemon_that_wakes_up_after_the_start_was_given_up_keeps_no_job() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let list = cluster.list(1);
+    let daemon = Pid::from_raw(cluster.daemons[1].child.id() as i32).unwrap();
+    let stopped = || kill_process(daemon, Signal::STOP).unwrap();
+    let woken = || {
+        let gone = "job removed: who made it is gone";
+        let count = || cluster.daemons[1].log().matches(gone).count();
+        let before = count();
+        kill_process(daemon, Signal::CONT).unwrap();
+        until("its part of the job to be made and removed", || count() > before);
+        cluster.assert_nothing_is_left();
+    };
+    stopped();
+    let said = cluster.run(&["--hosts", &list, "--job", "late", "--timeout", "1"], "true");
+    assert!(said.code == 8 && said.err.contains("no answer within 1 s"), "{said:?}");
+    woken();
+    // The name is free.
+    let said = cluster.run(&["--hosts", &list, "--job", "late"], "true");
+    assert_eq!(said.code, 0, "{said:?}");
+
+    // The same where the user gives up.
+    stopped();
+    let mut run = Running::start(cluster.command(&["--hosts", &list, "--job", "late"], "true"));
+    until("the other host's part of the job", || !cluster.jobs(0).is_empty());
+    run.signal(Signal::INT);
+    assert_eq!(run.end(), Some(130), "{}", run.said());
+    woken();
 }
 
 #[test]

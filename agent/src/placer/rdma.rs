@@ -24,6 +24,8 @@ pub struct Placer {
     /// Peers without, and why.
     without: BTreeMap<HostId, String>,
     news: VecDeque<News>,
+    /// When this was called last with the time.
+    now: Time,
     writes: u64,
     bytes: u64,
     broken: u64,
@@ -44,6 +46,7 @@ impl Placer {
             places: Places::default(),
             without: BTreeMap::new(),
             news: VecDeque::new(),
+            now: Time::ZERO,
             writes: 0,
             bytes: 0,
             broken: 0,
@@ -78,7 +81,7 @@ impl Placer {
         match opened {
             Ok(domain) => {
                 self.ways.insert(peer, Way::new(domain));
-                self.renew(Time::ZERO, peer);
+                self.renew(peer);
             }
             Err(why) => self.news.push_back(News::Card(peer, no_card(&why))),
         }
@@ -93,10 +96,10 @@ impl Placer {
     }
 
     /// Opens a queue pair to a peer, in place of the one that there may be, and tells it.
-    fn renew(&mut self, now: Time, peer: HostId) {
+    fn renew(&mut self, peer: HostId) {
         let Some(way) = self.ways.get_mut(&peer).filter(|way| !way.is_given_up()) else { return };
         if let Err(error) = way.open() {
-            return self.fail(now, peer, error.to_string());
+            return self.fail(peer, error.to_string());
         }
         self.tell(peer);
     }
@@ -114,11 +117,11 @@ impl Placer {
     }
 
     /// A queue pair to a peer has failed.
-    fn fail(&mut self, now: Time, peer: HostId, why: String) {
+    fn fail(&mut self, peer: HostId, why: String) {
         let Some(way) = self.ways.get_mut(&peer) else { return };
         warn!(%peer, why, "an RDMA queue pair is replaced");
         self.broken += 1;
-        way.fail(now, why);
+        way.fail(self.now, why);
         self.news.push_back(News::Places(peer, false));
     }
 
@@ -134,6 +137,7 @@ impl Placer {
 
     /// A peer has sent a card.
     pub(crate) fn card(&mut self, now: Time, peer: HostId, bytes: &[u8]) {
+        self.now = now;
         if bytes.first() == Some(&NO_PAIR) {
             let why = String::from_utf8_lossy(&bytes[1..]).into_owned();
             if let Some(way) = self.ways.get_mut(&peer) {
@@ -147,11 +151,11 @@ impl Placer {
         let (Some(way), Some(theirs)) = (self.ways.get_mut(&peer), Theirs::from_bytes(bytes)) else { return };
         if way.hear(theirs) {
             self.news.push_back(News::Places(peer, false));
-            return self.renew(now, peer);
+            return self.renew(peer);
         }
         let before = way.card();
         if let Err(error) = way.meet() {
-            return self.fail(now, peer, error.to_string());
+            return self.fail(peer, error.to_string());
         }
         if way.card() != before {
             self.tell(peer);
@@ -163,15 +167,16 @@ impl Placer {
 
     /// Writes what there is, and looks what has come.
     pub(crate) fn poll(&mut self, now: Time) {
+        self.now = now;
         let peers: Vec<HostId> = self.ways.keys().copied().collect();
         for peer in peers {
             let way = self.ways.get_mut(&peer).expect("just listed");
             if way.again().is_some_and(|at| at <= now) {
-                self.renew(now, peer);
+                self.renew(peer);
                 continue;
             }
             if let Some(broken) = self.look(peer) {
-                self.fail(now, peer, broken.to_string());
+                self.fail(peer, broken.to_string());
             }
         }
     }
@@ -248,7 +253,7 @@ impl Placer {
         if way.shut() {
             self.news.push_back(News::Places(peer, false));
         }
-        self.renew(Time::ZERO, peer);
+        self.renew(peer);
     }
 
     /// An area is gone, or changes hands: what is registered of it is no more.

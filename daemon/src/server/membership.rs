@@ -43,6 +43,15 @@ impl Server {
         self.tell_waiters();
     }
 
+    /// Removes a job that was made for a client who was gone before it heard so: who gave up a start joins nothing.
+    pub(super) fn take_back(&mut self, job: &str) {
+        if self.registry.remove(job, false).is_ok() {
+            info!(job, "job removed: who made it is gone");
+            COUNTS.job_removed("nobody_joined");
+            self.tell_waiters();
+        }
+    }
+
     /// Makes a client a member of the job that it brings.
     pub(super) fn adopt(&mut self, id: ClientId, brought: BroughtJob) -> Result<Reply, Refusal> {
         let Some(pid) = self.clients.get(&id).map(|client| client.pid) else {

@@ -142,10 +142,19 @@ impl Server {
                 client.waits_for = Some(job);
                 None
             }
-            request => match self.answer(id, pid, request, descriptor) {
-                Ok((reply, passed)) => self.reply(id, Ok(reply), passed),
-                Err(refusal) => self.reply(id, Err(refusal), Passed::Nothing),
-            },
+            request => {
+                let made = made_by(&request);
+                let (reply, passed) = match self.answer(id, pid, request, descriptor) {
+                    Ok((reply, passed)) => (Ok(reply), passed),
+                    Err(refusal) => (Err(refusal), Passed::Nothing),
+                };
+                let made = made.filter(|_| reply.is_ok());
+                let end = self.reply(id, reply, passed);
+                if let Some(job) = made.filter(|_| end.is_some()) {
+                    self.take_back(&job);
+                }
+                end
+            }
         }
     }
 
@@ -230,6 +239,16 @@ impl Server {
             // The client has ended, or the request has no reply.
             Request::Wait { .. } | Request::Leave => Ok(alone(Reply::Done)),
         }
+    }
+}
+
+/// The job that a request makes, if that does not stay without members.
+fn made_by(request: &Request) -> Option<String> {
+    match request {
+        Request::Create { job, keep: false, .. } | Request::CreateOnHosts { job, keep: false, .. } => {
+            Some(job.clone())
+        }
+        _ => None,
     }
 }
 

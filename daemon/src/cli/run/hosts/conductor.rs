@@ -27,6 +27,9 @@ use std::time::{Duration, Instant};
 /// How much longer than its processes a part may take to end.
 const PART_WITHIN: Duration = Duration::from_secs(5);
 
+/// The same of a part that has not begun its processes: its daemon does not answer.
+const UNBEGUN_WITHIN: Duration = Duration::from_secs(1);
+
 /// How long it is waited for orders to be written, before this process stops.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
 
@@ -506,7 +509,8 @@ impl Conductor<'_> {
         // Who never answered would not hear it either.
         let silent = self.hosts.iter_mut().filter(|host| host.state == State::Started);
         silent.for_each(|host| host.remote.kill());
-        let until = Instant::now() + PART_WITHIN;
+        let has_begun = self.hosts.iter().any(|host| host.state >= State::Runs);
+        let until = Instant::now() + if has_begun { PART_WITHIN } else { UNBEGUN_WITHIN };
         while Instant::now() < until && self.hosts.iter_mut().any(|host| host.remote.ended().is_none()) {
             match self.events.recv_timeout(Duration::from_millis(10)) {
                 Ok(Event::News(_, News::Output { error, bytes })) => self.output.put(error, &bytes),
