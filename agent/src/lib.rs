@@ -19,6 +19,7 @@ mod links;
 mod local;
 mod memory;
 mod names;
+mod note;
 mod order;
 mod own;
 mod placer;

@@ -3,7 +3,7 @@
 //!
 //! Each is alone in a group of its own. Its note is as that of an area that others can have.
 use crate::names;
-use crate::own::ACCEPTED;
+use crate::note::Note;
 use hectare_dsm as dsm;
 use hectare_dsm::agent::{Agent, AreaDescription};
 use hectare_net::{AreaId, Event, GroupId, HostId};
@@ -28,14 +28,14 @@ fn id(group: GroupId) -> AreaId {
 impl Local {
     /// Enters an area that an agent before this one noted; what the node is told.
     pub(crate) fn enter_noted(&mut self, agent: &Agent, area: dsm::AreaId) -> Option<Event<'static>> {
-        let [group, place, _] = agent.note(area).filter(|[_, place, _]| *place != 0)?;
-        self.enter_as(agent, area, GroupId(group), place & ACCEPTED != 0)
+        let note = Note::read(agent, area)?;
+        self.enter_as(agent, area, note.id.group, note.accepted)
     }
 
     /// Enters a new area; what the node is told.
     pub(crate) fn enter(&mut self, agent: &Agent, host: HostId, area: dsm::AreaId) -> Option<Event<'static>> {
         let group = GroupId::new(host, agent.draw());
-        agent.set_note(area, [group.0, 1, 0]);
+        Note { id: id(group), accepted: false, last: 0 }.write(agent, area);
         self.enter_as(agent, area, group, false)
     }
 
@@ -54,10 +54,8 @@ impl Local {
 
     /// The directory knows of it.
     pub(crate) fn accept(&self, agent: &Agent, area: AreaId) {
-        if let Some(area) = self.groups.get(&area.group)
-            && let Some([group, place, last]) = agent.note(*area)
-        {
-            agent.set_note(*area, [group, place | ACCEPTED, last]);
+        if let Some(area) = self.groups.get(&area.group) {
+            Note::accept(agent, *area);
         }
     }
 

@@ -1,9 +1,6 @@
 //! Areas of this host: their numbers between hosts, and states that are pinned.
-//!
-//! Where an area belongs stands in its note, so that the next agent calls it the same: the group, the member with a bit that
-//! says whether the directory has accepted the name, and the last member of the group, which also tells those that were
-//! deleted.
 use crate::names;
+use crate::note::Note;
 use hectare_dsm as dsm;
 use hectare_dsm::agent::{Agent, AreaDescription, Held};
 use hectare_net::{
@@ -11,9 +8,6 @@ use hectare_net::{
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tracing::error;
-
-/// In the second word of a note, beside the member plus one.
-pub(crate) const ACCEPTED: u64 = 1 << 32;
 
 /// The areas of this host that others may have.
 #[derive(Debug, Default)]
@@ -76,12 +70,10 @@ impl Entered {
 impl Own {
     /// Enters an area that was noted by an agent before; none if it was not, or not whole.
     pub(crate) fn enter_noted(&mut self, agent: &Agent, area: dsm::AreaId) -> Option<Entered> {
-        let [group, place, last] = agent.note(area)?;
-        let member = u16::try_from((place & 0xffff_ffff).checked_sub(1)?).ok()?;
+        let Note { id, accepted, last } = Note::read(agent, area)?;
         let about = agent.describe(area)?;
-        let id = AreaId { group: GroupId(group), member };
-        self.insert(id, area, about.group.clone(), u16::try_from(last).unwrap_or(member));
-        Some(Entered::of(id, &about, place & ACCEPTED != 0))
+        self.insert(id, area, about.group.clone(), last);
+        Some(Entered::of(id, &about, accepted))
     }
 
     /// Enters a new area. None if it was deleted meanwhile.
@@ -98,15 +90,15 @@ impl Own {
                 let member = of.last.checked_add(1)?;
                 // Before the area has it: no number is given twice, whenever an agent ends.
                 for other in of.members.values() {
-                    if let Some([group, place, _]) = agent.note(*other) {
-                        agent.set_note(*other, [group, place, u64::from(member)]);
+                    if let Some(note) = Note::read(agent, *other) {
+                        Note { last: member, ..note }.write(agent, *other);
                     }
                 }
                 member
             }
         };
-        agent.set_note(area, [group.0, u64::from(member) + 1, u64::from(member)]);
         let id = AreaId { group, member };
+        Note { id, accepted: false, last: member }.write(agent, area);
         self.insert(id, area, about.group.clone(), member);
         Some(Entered::of(id, &about, false))
     }
@@ -124,10 +116,8 @@ impl Own {
     /// The directory has accepted the name.
     pub(crate) fn accept(&self, agent: &Agent, id: AreaId) {
         let area = self.groups.get(&id.group).and_then(|group| group.members.get(&id.member));
-        if let Some(area) = area
-            && let Some([group, place, last]) = agent.note(*area)
-        {
-            agent.set_note(*area, [group, place | ACCEPTED, last]);
+        if let Some(area) = area {
+            Note::accept(agent, *area);
         }
     }
 

@@ -4,6 +4,7 @@
 //! it is called between hosts.
 use crate::force_requests::Requests;
 use crate::names;
+use crate::note::Note;
 use hectare_dsm as dsm;
 use hectare_dsm::AreaSpec;
 use hectare_dsm::agent::{Agent, Receiving, Refusal, Source};
@@ -59,10 +60,7 @@ pub(crate) enum Committed {
 impl Received {
     /// Enters an area of another host that an agent before this one made.
     pub(crate) fn enter_noted(&mut self, agent: &Agent, area: dsm::AreaId) -> Option<AreaId> {
-        let [group, place, _] = agent.note(area)?;
-        // An area that was this host's has its other marks there, too.
-        let member = u16::try_from((place & 0xffff_ffff).checked_sub(1)?).ok()?;
-        let id = AreaId { group: GroupId(group), member };
+        let id = Note::read(agent, area)?.id;
         self.insert(id, area);
         Some(id)
     }
@@ -225,7 +223,7 @@ impl Received {
             true => spec,
             false => spec.group(format!("{}, group {:x}", id.group.home(), id.group.0)),
         };
-        let note = [id.group.0, u64::from(id.member) + 1, 0];
+        let note = Note { id, accepted: false, last: 0 }.words();
         match agent.create_hidden(&spec, element, len, usize::from(id.group.home().0), note) {
             Ok(area) => {
                 self.insert(id, area);

@@ -1,6 +1,7 @@
 //! Areas that workers give to workers of other hosts.
 use super::SegmentMemory;
 use crate::names;
+use crate::note::Note;
 use hectare_dsm as dsm;
 use hectare_dsm::agent::{Agent, AreaDescription};
 use hectare_net::wire::Handover;
@@ -14,16 +15,13 @@ pub(super) fn noted(
     area: dsm::AreaId,
     about: &AreaDescription,
 ) -> Option<Event<'static>> {
-    let [group, place, _] = agent.note(area)?;
-    if place == 0 {
-        return None;
-    }
+    let note = Note::read(agent, area)?;
     let host = match about.remote {
         true => HostId(u16::try_from(about.owner?).ok()?),
         false => here,
     };
     let (epoch, leaving) = (about.epoch, about.given_to.is_some());
-    Some(Event::Owner { group: GroupId(group), host, epoch, given: about.left_to, leaving })
+    Some(Event::Owner { group: note.id.group, host, epoch, given: about.left_to, leaving })
 }
 
 impl SegmentMemory {
