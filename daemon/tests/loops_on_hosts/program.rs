@@ -149,6 +149,48 @@ fn buffered(w: &mut Context<'_>) -> Result<Vec<f32>> {
     Ok([counts.array().to_vec(w)?, weights.array().to_vec(w)?].concat())
 }
 
+/// Arrays that loops relax or buffer, and that are written by other means between two passes: each pass begins with what they are then.
+fn written_between(w: &mut Context<'_>) -> Result<Vec<f32>> {
+    let mut all = Vec::new();
+    let mut sums = w.fill::<f32, 1>([40], 0.5)?.named("sums");
+    let start = w.fill::<f32, 1>([30], 0.1)?.named("weights");
+    let mut weights = w.buffered(start, AdaRevision::new(0.1))?;
+    let mut counts = w.zeros::<f32, 1>([30])?.named("counts");
+    for turn in 0..6 {
+        for _ in 0..2 {
+            parallel_for!(w, unordered, relax sums, consistency = Consistency::Bsp, every = Every::PerPass(3);
+            for i in 0..200 {
+                sums.add(i * 7 % 40, 0.01 * (sums.get(i % 40) - 0.3 * sums.get(i * 3 % 40)));
+            })?;
+            parallel_for!(w, unordered, buffer weights, consistency = Consistency::Bsp, every = Every::PerPass(3);
+            for i in 0..200 {
+                weights.add(i * 3 % 30, weights.get(i % 30) - 0.01 * (i % 9) as f32);
+            })?;
+        }
+        match turn {
+            0 => sums.set(w, [3], 7.0)?,
+            1 => sums.fill(w, 0.25)?,
+            2 => weights.reset(w, 0.3)?,
+            3 => parallel_for!(w, unordered, write sums; for i in 0..40 { sums[i] *= 2.0; })?,
+            // Not what all have the same bits of.
+            4 => {
+                parallel_for!(w, unordered, relax sums, buffer weights, consistency = Consistency::Bounded(2);
+                for i in 0..30 {
+                    sums.add(i, 1.0);
+                    weights.add(i, 0.0);
+                })?
+            }
+            _ => {}
+        }
+        all.extend(sums.to_vec(w)?);
+        // Read between passes, which leaves the copies as they are.
+        parallel_for!(w, unordered, read sums, write counts; for i in 0..30 { counts[i] += sums[i]; })?;
+        all.extend(counts.to_vec(w)?);
+        all.extend(weights.array().to_vec(w)?);
+    }
+    Ok(all)
+}
+
 /// The same learned from examples with few features each, by arrays that loops serve or buffer: elements and rows, keys that a slice
 /// foresees and some that it cannot, keys that one worker alone uses.
 macro_rules! learn {
@@ -234,6 +276,7 @@ pub(super) fn all(w: &mut Context<'_>, file: &Path) -> Result<Vec<String>> {
         format!("bounded {:?}", relaxed(w, Consistency::Bounded(1))?),
         format!("buffered {:x?}", bits(&buffered(w)?)),
         format!("async {:?}", relaxed(w, Consistency::Async)?),
+        format!("between {:x?}", bits(&written_between(w)?)),
         format!("contributed {:x?}", by_buffering(w)?),
         format!("served {:x?}", by_serving(w)?),
     ];

@@ -7,10 +7,14 @@ use crate::view::Window;
 use hectare_dsm::tasks::Runs;
 use hectare_dsm::{Area, Asked, Cells, Element, Error, Opened, Owned, Rank, Recalled, Worker};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How long a worker waits for a partition that its owner has made, and for what is in it.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
+
+/// The last number that told apart what partitions hold.
+static LAST_STAMP: AtomicU64 = AtomicU64::new(0);
 
 /// The state of a partition on this worker.
 #[derive(Debug)]
@@ -34,6 +38,9 @@ pub(crate) struct Partition<T: Element> {
     hold: Hold<T>,
     /// The question for what its owner's host has of it, since it was written last.
     asked: Cell<Option<Asked>>,
+    /// Another number, on several hosts, whenever what it holds may have become another: nobody knows so of what others hold but by
+    /// what all workers do to it.
+    stamp: u64,
     /// Whether workers of other hosts have to reach it.
     spans_hosts: bool,
     /// The runs of tasks over it that this worker has begun.
@@ -71,14 +78,10 @@ impl<T: Element> Partition<T> {
             let area = attach_to(worker, "an array", &name(part), owner, TIME_LIMIT)?;
             let hold = mine.next_if(|(number, _)| *number == part).map_or(Hold::Elsewhere, |(_, hold)| hold);
             let runs = area.runs();
-            parts.push(Partition {
-                area,
-                hold,
-                asked: Cell::new(None),
-                spans_hosts,
-                runs,
-                rests_open: false,
-            });
+            let asked = Cell::new(None);
+            let mut made = Partition { area, hold, asked, stamp: 0, spans_hosts, runs, rests_open: false };
+            made.restamp();
+            parts.push(made);
         }
         Ok(parts)
     }
@@ -108,9 +111,23 @@ impl<T: Element> Partition<T> {
         Ok(())
     }
 
+    /// What it holds may be another from now on.
+    fn restamp(&mut self) {
+        if self.spans_hosts {
+            // Relaxed: no two are the same, and nothing else is said.
+            self.stamp = LAST_STAMP.fetch_add(1, Ordering::Relaxed) + 1;
+        }
+    }
+
+    /// As long as it is the same number, on several hosts, it holds the same elements, wherever they are.
+    pub(crate) fn stamp(&self) -> u64 {
+        self.stamp
+    }
+
     /// Its elements, for writing; this worker must hold it.
     #[inline]
     pub(crate) fn write<'w>(&'w mut self, worker: &'w Worker) -> Result<&'w mut [T]> {
+        self.restamp();
         if !self.is_held() {
             return Err(self.not_held(worker).into());
         }
@@ -133,6 +150,7 @@ impl<T: Element> Partition<T> {
     /// Takes it back from its readers, if this worker shows it, or from the tasks that it is open to.
     pub(crate) fn recall(&mut self, worker: &mut Worker) -> Result<()> {
         self.asked.set(None);
+        self.restamp();
         if std::mem::take(&mut self.rests_open) {
             return self.close(worker);
         }
@@ -161,6 +179,7 @@ impl<T: Element> Partition<T> {
     /// Lets everybody read it, if this worker holds it. Who does not asks for what it is by then, when it reads it.
     pub(crate) fn lend(&mut self, worker: &Worker) -> Result<()> {
         self.asked.set(None);
+        self.restamp();
         if matches!(self.hold, Hold::Held(_))
             && let Hold::Held(owned) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
         {
@@ -286,6 +305,7 @@ impl<T: Element> Partition<T> {
 
     /// Lets go of it without showing it: whoever waits for it learns that it will not come.
     pub(crate) fn abandon(&mut self) {
+        self.restamp();
         self.rests_open = false;
         self.hold = Hold::Elsewhere;
     }

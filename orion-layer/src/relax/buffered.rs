@@ -2,7 +2,8 @@
 use super::beside::Place;
 use super::buffer::Contributions;
 use super::buffer_view::{BufferView, Sink};
-use super::{Additive, Applied, Apply, PassParams, Traffic, Treatment};
+use super::mirror::{Kept, Mirror, Places, Stamps, places_of};
+use super::{Additive, Applied, Apply, Consistency, PassParams, Traffic, Treatment};
 use crate::array::{DistArray, Layout};
 use crate::context::Context;
 use crate::contract::{
@@ -13,7 +14,7 @@ use crate::fabric::watched::Reading;
 use crate::panics::merging;
 use crate::site::Site;
 use hectare_dependence::loop_nest::NamedArray;
-use hectare_dsm::{Cells, Element, Rank, SlotRing, Worker};
+use hectare_dsm::{Rank, SlotRing, Worker};
 use std::any::type_name;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -22,8 +23,9 @@ use std::time::Duration;
 /// An array, the function that merges contributions into it, and that function's helper values, one for each element.
 ///
 /// Loops contribute by `buffer w` ([`BufferView`]), and read it by `read w` as any other array. Every worker
-/// keeps two copies of the array for itself, and room for four in shared memory, as lists of elements with what is contributed to
-/// each (and what the function remembers of it, if it does), from the first loop that contributes on.
+/// keeps two copies of the array for itself (on several hosts a third, with the helper values), and room for four in shared memory
+/// (of a small array, on several hosts, up to 16), as lists of elements with what is contributed to each (and what the function
+/// remembers of it, if it does), from the first loop that contributes on.
 ///
 /// ```
 /// use hectare_orion::relax::{AdaGrad, Consistency};
@@ -51,6 +53,8 @@ pub struct Buffered<T: Additive, const N: usize, A: Apply<T>> {
     pub(super) state: Option<DistArray<A::State, N>>,
     pub(super) rule: A,
     pub(super) contributions: Contributions<T, A>,
+    /// What all workers had at the end of a pass under `Bsp`.
+    pub(super) kept: Option<Kept<T, A::State>>,
 }
 
 impl<T: Additive, const N: usize, A: Apply<T>> Buffered<T, N, A> {
@@ -67,6 +71,26 @@ impl<T: Additive, const N: usize, A: Apply<T>> Buffered<T, N, A> {
     /// The function that merges.
     pub fn rule(&self) -> &A {
         &self.rule
+    }
+
+    /// The stamps of the elements and the helper values, on several hosts.
+    fn stamps(&self) -> Option<Stamps> {
+        let state = self.state.as_ref().map(DistArray::stamp);
+        let of_state = state.map_or(Some(None), |stamp| stamp.map(Some));
+        self.target.stamp().zip(of_state)
+    }
+
+    /// Whether what is kept is what they still are.
+    fn is_kept(&self) -> bool {
+        self.kept.as_ref().is_some_and(|kept| kept.stamps.is_some() && kept.stamps == self.stamps())
+    }
+
+    /// It is what they are by now.
+    fn keep(&mut self) {
+        let stamps = self.stamps();
+        if let Some(kept) = &mut self.kept {
+            kept.stamps = stamps;
+        }
     }
 
     /// Replaces the function, for example to change the step size. Every worker must call it with the same one.
@@ -115,13 +139,9 @@ pub struct BufferArg<'d, T: Additive, const N: usize, A: Apply<T>> {
     mirror: Option<Mirror<T, A::State>>,
 }
 
-/// A worker's own copy of the elements and the helper values, where nobody can write those of another host: each worker applies
-/// all contributions to all elements, in the same order under `Bsp`.
-#[derive(Debug)]
-struct Mirror<T, S> {
-    elements: Vec<T>,
-    states: Vec<S>,
-}
+/// These, and the array.
+pub(crate) type WithPlaces<'a, T, const N: usize, A> =
+    (&'a Buffered<T, N, A>, Places<'a, T, <A as Apply<T>>::State>);
 
 /// [`BufferView`]s of arrays of these elements and dimensions.
 #[derive(Debug)]
@@ -144,6 +164,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> BufferArg<'_, T, N, A> {
 
     /// On several hosts, makes this worker's copy of the array as all find it.
     pub(crate) fn copy_from_others(&mut self, worker: &Worker) -> Result<()> {
+        self.all.kept = None;
         let all = &*self.all;
         self.mirror = match all.target.in_one_piece(worker)? {
             Reading::Open(_) => None,
@@ -211,9 +232,15 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
     }
 
     fn recall(&mut self, worker: &mut Worker) -> Result<()> {
+        let is_kept = self.all.is_kept();
         self.all.target.partitions().iter_mut().try_for_each(|part| part.recall(worker))?;
         let state = self.all.state.iter_mut().flat_map(DistArray::partitions);
-        state.into_iter().try_for_each(|part| part.recall(worker))
+        state.into_iter().try_for_each(|part| part.recall(worker))?;
+        if is_kept {
+            // Nobody has written since.
+            self.all.keep();
+        }
+        Ok(())
     }
 
     fn finish_recall(&mut self, worker: &mut Worker) -> Result<()> {
@@ -241,7 +268,11 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
     }
 
     fn lend(&mut self, worker: &Worker) -> Result<()> {
-        self.both(|array| array.lend(worker), |array| array.lend(worker))
+        self.both(|array| array.lend(worker), |array| array.lend(worker))?;
+        if self.all.kept.as_ref().is_some_and(|kept| kept.stamps.is_none()) {
+            self.all.keep();
+        }
+        Ok(())
     }
 
     fn set_owners(&mut self, owners: &[Rank]) {
@@ -252,7 +283,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
     }
 
     fn poison(&mut self, cause: &str) {
-        (self.params, self.mirror) = (None, None);
+        (self.params, self.mirror, self.all.kept) = (None, None, None);
         LoopArray::poison(&mut &mut self.all.target, cause);
         if let Some(mut state) = self.all.state.as_mut() {
             LoopArray::poison(&mut state, cause);
@@ -273,6 +304,9 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
     }
 
     fn ask(&self, worker: &Worker) -> Result<()> {
+        if self.all.is_kept() {
+            return Ok(());
+        }
         self.all.target.ask(worker)?;
         self.all.state.as_ref().map_or(Ok(()), |state| state.ask(worker))
     }
@@ -284,8 +318,11 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
         let extent = Extent { head: params.relax.tail.head(&all.target.shape()), len };
         let prepared = all.contributions.prepare(worker, number, (extent, N > 1), params);
         prepared.map_err(|error| error.of_array(all.target.name(), "what a worker contributes to it"))?;
-        self.copy_from_others(worker)?;
-        let Buffered { target, state, rule, contributions } = &mut *self.all;
+        match self.all.is_kept() {
+            true => self.mirror = self.all.kept.take().map(|kept| kept.mirror),
+            false => self.copy_from_others(worker)?,
+        }
+        let Buffered { target, state, rule, contributions, .. } = &mut *self.all;
         let (elements, states) = places_of(target, state.as_ref(), &mut self.mirror, worker)?;
         merging(target.name(), type_name::<A>(), || {
             contributions.load(rule, elements, states);
@@ -313,7 +350,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
 
     fn apply(&mut self, worker: &Worker, from: usize, clock: u64) -> Result<()> {
         let Some(params) = self.params else { return Ok(()) };
-        let Buffered { target, state, rule, contributions } = &mut *self.all;
+        let Buffered { target, state, rule, contributions, .. } = &mut *self.all;
         let len = target.len();
         // Who has a mirror applies all to it.
         let mirrored = self.mirror.is_some();
@@ -335,7 +372,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
         applied: Applied<'_>,
         whole: bool,
     ) -> Result<Traffic> {
-        let Buffered { target, state, rule, contributions } = &mut *self.all;
+        let Buffered { target, state, rule, contributions, .. } = &mut *self.all;
         let (elements, states) = places_of(target, state.as_ref(), &mut self.mirror, worker)?;
         merging(target.name(), type_name::<A>(), || {
             Ok(contributions.refresh(rule, elements, states, (applied, whole)))
@@ -343,30 +380,16 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
     }
 
     fn fold(&mut self, worker: &Worker, _published: &[u64]) -> Result<()> {
-        let Some(Mirror { elements, states }) = self.mirror.take() else { return Ok(()) };
-        self.all.target.replace(worker, &elements)?;
-        self.all.state.as_mut().map_or(Ok(()), |state| state.replace(worker, &states))
-    }
-}
-
-/// Where the elements and helper values are that contributions change: of arrays that are open, or of the worker's own copy.
-pub(crate) type Places<'a, T, S> = (Cells<'a, T>, Option<Cells<'a, S>>);
-/// These, and the array.
-pub(crate) type WithPlaces<'a, T, const N: usize, A> =
-    (&'a Buffered<T, N, A>, Places<'a, T, <A as Apply<T>>::State>);
-
-fn places_of<'a, T: Element, S: Element, const N: usize>(
-    target: &DistArray<T, N>,
-    state: Option<&DistArray<S, N>>,
-    mirror: &'a mut Option<Mirror<T, S>>,
-    worker: &'a Worker,
-) -> Result<Places<'a, T, S>> {
-    Ok(match mirror {
-        Some(Mirror { elements, states }) => {
-            (Cells::from_mut(elements), state.map(|_| Cells::from_mut(&mut states[..])))
+        let Some(mirror) = self.mirror.take() else { return Ok(()) };
+        self.all.target.replace(worker, &mirror.elements)?;
+        if let Some(state) = &mut self.all.state {
+            state.replace(worker, &mirror.states)?;
         }
-        None => (target.open_cells(worker)?, state.map(|state| state.open_cells(worker)).transpose()?),
-    })
+        // Under `Bsp` all workers have the same bits.
+        let is_same = self.params.is_some_and(|params| params.relax.consistency == Consistency::Bsp);
+        self.all.kept = is_same.then_some(Kept { mirror, stamps: None });
+        Ok(())
+    }
 }
 
 impl<T: Additive, const N: usize, A: Apply<T> + 'static> ArrayArg for BufferArg<'_, T, N, A> {
@@ -383,7 +406,7 @@ impl<T: Additive, const N: usize, A: Apply<T> + 'static> ArrayArg for BufferArg<
         _parts: Range<usize>,
         trace: ArrayTrace<'a>,
     ) -> Result<BufferView<'a, T, N, A>> {
-        let Buffered { target, state, rule, contributions } = &mut *self.all;
+        let Buffered { target, state, rule, contributions, .. } = &mut *self.all;
         let whole = target.whole();
         if self.params.is_some() {
             let Contributions { beside, touched, .. } = contributions;

@@ -86,6 +86,6 @@ impl Context<'_> {
         if let Some(state) = &mut state {
             state.lie_as(self, site, target.layout())?;
         }
-        Ok(Buffered { target, state, rule, contributions: Contributions::new() })
+        Ok(Buffered { target, state, rule, contributions: Contributions::new(), kept: None })
     }
 }

@@ -19,6 +19,7 @@ mod buffered;
 mod clock_table;
 mod explained;
 mod make;
+mod mirror;
 mod news;
 mod relaxed;
 mod report;

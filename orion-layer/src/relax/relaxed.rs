@@ -17,6 +17,8 @@ pub struct Relaxed<'d, T: Element, const N: usize> {
     array: &'d mut DistArray<T, N>,
     /// In a pass that is not exact.
     params: Option<PassParams>,
+    /// Whether the copy of this worker has what the array becomes when it is lent.
+    folded: bool,
 }
 
 /// [`RelaxedView`]s of arrays of these elements and dimensions.
@@ -35,7 +37,7 @@ impl<T: Additive, const N: usize> DistArray<T, N> {
     /// Under `Bsp` and `Bounded`, on more than one worker, each worker keeps two copies of the array for itself and two
     /// in shared memory, from the first such loop on: meant for arrays that fit the cache, or nearly.
     pub fn relaxed(&mut self) -> Relaxed<'_, T, N> {
-        Relaxed { array: self, params: None }
+        Relaxed { array: self, params: None, folded: false }
     }
 }
 
@@ -76,7 +78,13 @@ impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
     }
 
     fn recall(&mut self, worker: &mut Worker) -> Result<()> {
-        (&mut *self.array).recall(worker)
+        let is_copied = self.array.is_copied();
+        (&mut *self.array).recall(worker)?;
+        if is_copied {
+            // Nobody has written since.
+            self.array.note_copied();
+        }
+        Ok(())
     }
 
     fn finish_recall(&mut self, worker: &mut Worker) -> Result<()> {
@@ -96,7 +104,11 @@ impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
     }
 
     fn lend(&mut self, worker: &Worker) -> Result<()> {
-        (&mut *self.array).lend(worker)
+        (&mut *self.array).lend(worker)?;
+        if std::mem::take(&mut self.folded) {
+            self.array.note_copied();
+        }
+        Ok(())
     }
 
     fn set_owners(&mut self, owners: &[Rank]) {
@@ -104,7 +116,7 @@ impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
     }
 
     fn poison(&mut self, cause: &str) {
-        self.params = None;
+        (self.params, self.folded) = (None, false);
         LoopArray::poison(&mut &mut *self.array, cause);
     }
 
@@ -118,7 +130,10 @@ impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
     }
 
     fn ask(&self, worker: &Worker) -> Result<()> {
-        self.array.ask(worker)
+        match self.array.is_copied() {
+            true => Ok(()),
+            false => self.array.ask(worker),
+        }
     }
 
     fn enter(&mut self, worker: &mut Worker, params: &PassParams) -> Result<bool> {
@@ -164,7 +179,9 @@ impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
 
     fn fold(&mut self, worker: &Worker, published: &[u64]) -> Result<()> {
         let Some(params) = self.copying() else { return Ok(()) };
-        self.array.fold_copy(worker, published, &params)
+        self.array.fold_copy(worker, published, &params)?;
+        self.folded = true;
+        Ok(())
     }
 }
 

@@ -51,6 +51,8 @@ pub(crate) struct Replica<T: Element> {
     head: usize,
     /// Slots that this pass uses.
     slots: usize,
+    /// On several hosts, the stamp of the array whose elements `values` has at the end of a pass.
+    pub(crate) copied: Option<u64>,
 }
 
 /// The shared memory of all workers: the slots of sums, and the stamps of blocks.
@@ -76,6 +78,7 @@ impl<T: Element> Replica<T> {
             seen: [Vec::new(), Vec::new()],
             head: 0,
             slots: SLOTS,
+            copied: None,
         }
     }
 
@@ -129,19 +132,18 @@ fn blocks(len: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
 }
 
 impl<T: Additive> Replica<T> {
-    /// Begins a pass over an array of these elements, of which so many are the head.
-    pub(crate) fn enter(
-        &mut self,
-        worker: &Worker,
-        elements: Reading<'_, T>,
-        head: usize,
-        params: &PassParams,
-    ) -> Result<()> {
+    /// Takes the elements of the array.
+    pub(crate) fn load(&mut self, elements: Reading<'_, T>) {
         self.values.resize(elements.len(), T::default());
         elements.load(0, &mut self.values);
+    }
+
+    /// Begins a pass over an array of the elements that the copy has, of which so many are the head.
+    pub(crate) fn enter(&mut self, worker: &Worker, head: usize, params: &PassParams) -> Result<()> {
+        self.copied = None;
         self.before.clone_from(&self.values);
         self.changed.clear();
-        self.changed.resize(elements.len().div_ceil(BLOCK), false);
+        self.changed.resize(self.values.len().div_ceil(BLOCK), false);
         for seen in &mut self.seen {
             seen.clear();
             seen.resize(params.workers, 0);

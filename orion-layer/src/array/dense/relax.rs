@@ -30,6 +30,24 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         })
     }
 
+    /// Of an array in one piece on several hosts: as long as it is the same number, the elements are the same.
+    pub(crate) fn stamp(&self) -> Option<u64> {
+        match &self.parts[..] {
+            [part] if part.is_published() => Some(part.stamp()),
+            _ => None,
+        }
+    }
+
+    /// Whether the copy of this worker still has the elements of the array, since the pass before.
+    pub(crate) fn is_copied(&self) -> bool {
+        self.replica.copied.is_some() && self.replica.copied == self.stamp()
+    }
+
+    /// The copy of this worker has them.
+    pub(crate) fn note_copied(&mut self) {
+        self.replica.copied = self.stamp();
+    }
+
     /// Writes the elements of an array in one piece that others read copies of, if this worker holds it.
     pub(crate) fn replace(&mut self, worker: &Worker, elements: &[T]) -> Result<()> {
         match &mut self.parts[..] {
@@ -46,11 +64,17 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     {
         let (number, len) = (self.number, self.len());
         let head = params.relax.tail.head(&self.shape);
+        let is_copied = self.is_copied();
         let mut replica = std::mem::take(&mut self.replica);
         let entered = replica
             .prepare(worker, number, len, params)
             .map_err(|error| error.of_array(&self.name, "the copy of a worker"))
-            .and_then(|()| replica.enter(worker, self.in_one_piece(worker)?, head, params));
+            .and_then(|()| {
+                if !is_copied {
+                    replica.load(self.in_one_piece(worker)?);
+                }
+                replica.enter(worker, head, params)
+            });
         self.replica = replica;
         entered
     }
