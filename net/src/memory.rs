@@ -59,7 +59,8 @@ pub trait Memory {
     fn unpin(&mut self, pin: PinId);
 
     /// Lines of a member that may differ between `base` and the pinned state; all if there is no base or it is of another
-    /// term.
+    /// term. Also those that were published after the pinned state by now: a receiver may have written some of these, of a later cut
+    /// that it has given up (one that was ahead), and gets them back with the older state.
     fn changed(&mut self, pin: PinId, member: u16, base: Option<Version>) -> Lines;
 
     /// Takes memory for copies of an area of another host. Which version is in them, if the area was there before.

@@ -51,11 +51,13 @@ pub enum Mutant {
     HastyAhead,
     /// Of two clocks, the later is told alone.
     LoneClock,
+    /// A cut that is kept has room for half of its lines. No error: it is given up, and sent anew.
+    LittleRoom,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 24] = [
+    pub const ALL: [Mutant; 25] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
@@ -80,5 +82,6 @@ impl Mutant {
         Mutant::GiveUpEarlier,
         Mutant::HastyAhead,
         Mutant::LoneClock,
+        Mutant::LittleRoom,
     ];
 }

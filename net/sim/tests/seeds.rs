@@ -184,6 +184,16 @@ fn a_clock_that_is_told_in_place_of_the_one_before_it() {
     is_found(Mutant::LoneClock, &[Promise::Progress]);
 }
 
+/// What is kept and finds no room is sent anew.
+#[test]
+fn cuts_that_wait_without_room() {
+    for seed in 0..60 {
+        let options = Options { mutant: Some(Mutant::LittleRoom), ..Options::of(seed) };
+        let outcome = run(options);
+        assert!(outcome.broken.is_empty(), "seed {seed}: {:?}", outcome.broken);
+    }
+}
+
 #[test]
 fn a_group_that_is_here_under_the_epoch_of_its_next_owner() {
     is_found(Mutant::RaisedOwner, &[Promise::Progress]);

@@ -65,6 +65,7 @@ impl Node {
     /// Keeps lines of a cut that is held. Whether it is.
     pub(super) fn hold_lines(&mut self, from: HostId, data: &Data<'_>) -> bool {
         let Some(&group) = self.under_way.get(&(from, data.cut)) else { return false };
+        let little_room = self.mutant(Mutant::LittleRoom);
         let Some(inbound) = self.inbound.get_mut(&group) else { return false };
         let is_it = |held: &&mut Held| held.from == from && held.cut.cut == data.cut;
         let Some(held) = inbound.held.iter_mut().find(is_it) else { return false };
@@ -72,11 +73,34 @@ impl Node {
         let range = data.position..data.position.saturating_add(count);
         if range.end > held.cut.total || data.bytes.len() as u64 > count * LINE {
             self.counters.violations += 1;
-        } else if !held.came.contains(&range) && held.frames.len() < HELD_BYTES {
+        } else if !held.came.contains(&range) {
+            // Not of every cut: who finds no room again and again makes no progress.
+            let is_little = little_room && data.cut % 2 == 1;
+            let room = if is_little { (held.cut.total * LINE / 2) as usize } else { HELD_BYTES };
+            if held.frames.len() >= room {
+                self.give_held_up(group, data.cut);
+                return true;
+            }
             encode(&Frame::Data(data.clone()), &mut held.frames);
             held.came.insert(range);
         }
         true
+    }
+
+    /// Lines of a held cut came that there is no room for, in too many pieces: they will not come again. Its sender hears that it has ended,
+    /// and with it all before it, and sends anew.
+    fn give_held_up(&mut self, group: GroupId, cut: u64) {
+        let inbound = self.inbound.get_mut(&group).expect("it is held");
+        inbound.held.retain(|held| held.cut.cut > cut);
+        inbound.last_cut = inbound.last_cut.max(cut);
+        self.counters.cuts_refused += 1;
+        // What has arrived is published first, and then that is said.
+        if !matches!(inbound.phase, Phase::Arrived { .. }) {
+            inbound.phase = Phase::Idle;
+            inbound.ended_cut = inbound.last_cut;
+            self.restate_subscription(group);
+        }
+        self.retain_under_way(group, self.cut_received(group));
     }
 
     /// Nothing of a group is under way any more, but the cuts that are held.

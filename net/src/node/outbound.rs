@@ -60,6 +60,8 @@ pub(super) struct Subscriber {
     pub(super) ride: Option<Ride>,
     /// The cut before it, if the one under way is ahead of the subscriber's clocks: that cannot be published before this one.
     pub(super) earlier: Option<Ride>,
+    /// The label of the state that overtook it.
+    pub(super) overtaken_by: u64,
     /// The cut whose end it has to tell before the next one.
     pub(super) credit: Option<u64>,
     /// The cuts that the one under way has overtaken: they may still arrive, and end before it.
@@ -106,6 +108,7 @@ impl Subscriber {
             said,
             ride: None,
             earlier: None,
+            overtaken_by: 0,
             credit: None,
             overtaken: None,
             slow: false,

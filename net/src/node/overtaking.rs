@@ -13,12 +13,12 @@ impl Node {
         label > 0 && lowest.is_some_and(|lowest| label > lowest + 1)
     }
 
-    /// Where the cut under way is ahead no more, the one before it is not needed.
+    /// Where the state that overtook it is ahead no more, the cut before that is not needed, and what it pins is not kept from the rounds.
     pub(super) fn end_passed(&mut self, cx: &mut Cx<'_>, group: GroupId) {
         let Some(outbound) = self.outbound.get(&group) else { return };
         let is_passed = |(host, subscriber): (&HostId, &Subscriber)| {
-            let ride = subscriber.ride.as_ref().filter(|_| subscriber.earlier.is_some())?;
-            (!self.is_ahead(*host, ride.label)).then_some(*host)
+            subscriber.earlier.as_ref()?;
+            (!self.is_ahead(*host, subscriber.overtaken_by)).then_some(*host)
         };
         let passed: Vec<HostId> = outbound.subscribers.iter().filter_map(is_passed).collect();
         passed.into_iter().for_each(|host| self.end_earlier(cx, group, host));
@@ -76,7 +76,7 @@ impl Node {
             subscriber.note_overtaken(cut, lines);
             if goes_on {
                 let ride = subscriber.ride.take().expect("just seen");
-                subscriber.earlier = Some(Ride { slot: EARLIER, ..ride });
+                (subscriber.earlier, subscriber.overtaken_by) = (Some(Ride { slot: EARLIER, ..ride }), label);
                 let trains = &mut self.outbound.get_mut(&group).expect("just seen").trains;
                 if let Some(train) = trains[EXPRESS].take() {
                     trains[EARLIER] = Some(train);

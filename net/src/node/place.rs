@@ -174,6 +174,10 @@ impl Node {
         let Some(group) = group else { return };
         let inbound = self.inbound.get_mut(&group).expect("a cut of it is under way");
         let Phase::Receiving(receiving) = &mut inbound.phase else { return };
+        // That of a cut that is held says nothing: it is not placed.
+        if receiving.cut.cut as u32 != cut {
+            return;
+        }
         let total = receiving.cut.total;
         if !receiving.granted || !receiving.announced.covers(total) {
             self.counters.violations += 1;
