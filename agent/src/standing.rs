@@ -116,6 +116,7 @@ fn counters(relay: &Relay) -> Vec<(String, String, u64)> {
         ("cuts", "arrived", node.arrivals),
         ("cuts", "overtaken", node.cuts_overtaken),
         ("cuts", "ahead", node.cuts_ahead),
+        ("cuts", "joined", node.cuts_joined),
         ("cuts", "held", node.cuts_held),
         ("lines", "sent", node.lines_sent),
         ("lines", "placed", node.lines_placed),

@@ -51,13 +51,15 @@ pub enum Mutant {
     HastyAhead,
     /// Of two clocks, the later is told alone.
     LoneClock,
+    /// Whoever waits for the state of the express under way goes by it, whatever it has.
+    AnyoneJoins,
     /// A cut that is kept has room for half of its lines. No error: it is given up, and sent anew.
     LittleRoom,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 25] = [
+    pub const ALL: [Mutant; 26] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
@@ -82,6 +84,7 @@ impl Mutant {
         Mutant::GiveUpEarlier,
         Mutant::HastyAhead,
         Mutant::LoneClock,
+        Mutant::AnyoneJoins,
         Mutant::LittleRoom,
     ];
 }

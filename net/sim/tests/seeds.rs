@@ -48,6 +48,7 @@ fn the_faults_happen() {
     assert!(sum(|counters| counters.cuts_overtaken) > 1000);
     assert!(sum(|counters| counters.cuts_held) > 1000);
     assert!(sum(|counters| counters.cuts_ahead) > 1000);
+    assert!(sum(|counters| counters.cuts_joined) > 100);
     assert!(sum(|counters| counters.violations) > 0, "the impostor is noticed");
     assert!(sum(|counters| counters.pins_refused) > 0);
     assert!(sum(|counters| counters.skipped_labels) > 0);
@@ -182,6 +183,11 @@ fn a_state_that_takes_the_place_of_one_that_it_waits_for() {
 #[test]
 fn a_clock_that_is_told_in_place_of_the_one_before_it() {
     is_found(Mutant::LoneClock, &[Promise::Progress]);
+}
+
+#[test]
+fn a_train_without_the_lines_that_are_missing() {
+    is_found(Mutant::AnyoneJoins, &[Promise::Whole]);
 }
 
 /// What is kept and finds no room is sent anew.

@@ -383,6 +383,8 @@ pub struct Counters {
     pub cuts_refused: u64,
     /// Cuts that the next one was sent in place of, before they had ended.
     pub cuts_overtaken: u64,
+    /// Cuts by a train that had left with others before.
+    pub cuts_joined: u64,
     /// Cuts that were sent ahead of their receivers' clocks.
     pub cuts_ahead: u64,
     /// Cuts that came before they could begin, and were kept.

@@ -4,7 +4,7 @@ use super::held::HELD_LINES;
 use crate::intervals::Intervals;
 use crate::lines::Lines;
 use crate::memory::{Pinned, State};
-use crate::types::{Description, HostId, Place};
+use crate::types::{Description, HostId, Place, Version};
 use crate::wire::{Forced, Stage, Subscription};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,6 +49,8 @@ pub(super) struct Train {
     pub(super) lines: Vec<Lines>,
     /// The position of each member's first line, and the end.
     pub(super) starts: Vec<u64>,
+    /// Of each member, the version since which these are its lines.
+    pub(super) bases: Vec<Option<Version>>,
     pub(super) departed_ns: u64,
     /// How long the first who got off took.
     pub(super) fastest_ns: Option<u64>,
@@ -64,6 +66,8 @@ pub(super) struct Subscriber {
     pub(super) overtaken_by: u64,
     /// The cut whose end it has to tell before the next one.
     pub(super) credit: Option<u64>,
+    /// The last cut that left for it.
+    pub(super) last_cut: u64,
     /// The cuts that the one under way has overtaken: they may still arrive, and end before it.
     pub(super) overtaken: Option<Overtaken>,
     pub(super) slow: bool,
@@ -110,6 +114,7 @@ impl Subscriber {
             earlier: None,
             overtaken_by: 0,
             credit: None,
+            last_cut: 0,
             overtaken: None,
             slow: false,
             put_off: 0,
@@ -464,6 +469,7 @@ mod tests {
             lines: Vec::new(),
             starts: vec![0, total],
             departed_ns: 1_000,
+            bases: Vec::new(),
             fastest_ns: None,
         });
         let subscriber = outbound.subscribers.get_mut(&HOST).expect("it subscribes");

@@ -1,5 +1,5 @@
 //! Cuts that leave before the one before them has ended: with what is newer, or ahead of the clocks of their receivers.
-use super::outbound::{Choice, EARLIER, EXPRESS, Ride, Subscriber};
+use super::outbound::{Choice, EARLIER, EXPRESS, Ride, SMALL_LINES, Subscriber};
 use super::{Cx, Mutant, Node};
 use crate::types::{GroupId, HostId};
 
@@ -39,6 +39,46 @@ impl Node {
             self.get_off(cx, group, host, false);
             let subscriber = self.subscriber(group, host).expect("just seen");
             (subscriber.credit, subscriber.put_off) = (None, round);
+        }
+    }
+
+    /// Who waits for the state that the express under way has, and has all that it brings changes of, goes by it, too: so nobody waits
+    /// because another was ready a moment before.
+    pub(super) fn join_express(
+        &mut self,
+        cx: &mut Cx<'_>,
+        group: GroupId,
+        waiting: &mut Vec<(HostId, Choice)>,
+    ) {
+        let Some(outbound) = self.outbound.get(&group) else { return };
+        let (Some(train), Some(newest)) = (&outbound.trains[EXPRESS], &outbound.newest) else { return };
+        // Where one has arrived, the next one is not to wait for who would begin now.
+        if train.pinned.state.round != newest.round || train.fastest_ns.is_some() {
+            return;
+        }
+        let anyone = self.mutant(Mutant::AnyoneJoins);
+        let seat = |&(host, choice): &(HostId, Choice)| {
+            let subscriber = &outbound.subscribers[&host];
+            let have = &subscriber.said.have;
+            let total = train.starts[have.len().min(train.lines.len())];
+            let (is_ahead, placed) = (self.is_ahead(host, choice.label), self.is_to_be_placed(host, total));
+            let joins = choice.kept.is_none()
+                && subscriber.ride.is_none()
+                && subscriber.last_cut < train.cut
+                && (anyone || have.iter().zip(&train.bases).all(|(have, base)| have >= base))
+                && !(is_ahead && (total > SMALL_LINES || placed));
+            joins.then_some((host, choice, placed))
+        };
+        let seats: Vec<(HostId, Choice, bool)> = waiting.iter().filter_map(seat).collect();
+        waiting.retain(|(host, _)| seats.iter().all(|(joins, ..)| joins != host));
+        for seat @ (host, choice, _) in seats {
+            let is_ahead = self.is_ahead(host, choice.label);
+            if !is_ahead {
+                self.end_earlier(cx, group, host);
+            }
+            self.counters.cuts_ahead += u64::from(is_ahead);
+            self.counters.cuts_joined += 1;
+            self.take_seat(cx.now, group, EXPRESS, seat);
         }
     }
 

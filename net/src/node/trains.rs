@@ -116,6 +116,9 @@ impl Node {
         self.end_passed(cx, group);
         for slot in [EXPRESS, SLOW] {
             let mut waiting = self.waiting(cx.now, group, slot);
+            if slot == EXPRESS {
+                self.join_express(cx, group, &mut waiting);
+            }
             let overtakes = slot == EXPRESS && self.all_overtake(group, &mut waiting);
             let Some(&(_, choice)) = waiting.first() else { continue };
             if !overtakes {
@@ -260,10 +263,11 @@ impl Node {
             let have = passengers.iter().filter_map(|host| outbound.subscribers[host].said.have.get(member));
             have.copied().min().flatten()
         };
-        let mut lines = Vec::with_capacity(pinned.state.versions.len());
-        for member in 0..pinned.state.versions.len() {
+        let bases: Vec<Option<Version>> = (0..pinned.state.versions.len()).map(bases).collect();
+        let mut lines = Vec::with_capacity(bases.len());
+        for (member, base) in bases.iter().enumerate() {
             let is_there = outbound.members.get(member).is_some_and(Option::is_some);
-            let changed = is_there.then(|| cx.memory.changed(pinned.pin, member as u16, bases(member)));
+            let changed = is_there.then(|| cx.memory.changed(pinned.pin, member as u16, *base));
             lines.push(changed.unwrap_or_default());
         }
         let mut starts = vec![0];
@@ -297,31 +301,45 @@ impl Node {
         self.last_cut += 1;
         let cut = self.last_cut;
         let outbound = self.outbound.get_mut(&group).expect("just seen");
-        for (&host, placed) in passengers.iter().zip(placed) {
-            let subscriber = outbound.subscribers.get_mut(&host).expect("it waits");
-            let members = subscriber.said.have.len().min(lines.len());
-            self.counters.skipped_labels += u64::from(choice.label < pinned.state.label);
-            subscriber.ride = Some(Ride {
-                slot,
-                cut,
-                base: subscriber.said.state,
-                label: choice.label,
-                members,
-                total: starts[members],
-                cursor: 0,
-                lost: Intervals::default(),
-                begun: false,
-                headers: 0,
-                placed: placed.then(Default::default),
-            });
-            subscriber.credit = Some(cut);
-            subscriber.departed_ns = Some(cx.now);
-            subscriber.hurry = false;
-            self.peers.get_mut(&host).expect("it waits").ready.insert(group);
-        }
-        self.counters.cuts += passengers.len() as u64;
-        self.counters.cuts_ahead += ahead as u64;
+        let departed_ns = cx.now;
         outbound.trains[slot] =
-            Some(Train { cut, pinned, lines, starts, departed_ns: cx.now, fastest_ns: None });
+            Some(Train { cut, pinned, lines, starts, bases, departed_ns, fastest_ns: None });
+        for (&host, placed) in passengers.iter().zip(placed) {
+            self.take_seat(cx.now, group, slot, (host, choice, placed));
+        }
+        self.counters.cuts_ahead += ahead as u64;
+    }
+
+    /// A subscriber's cut goes by a train.
+    pub(super) fn take_seat(
+        &mut self,
+        now: u64,
+        group: GroupId,
+        slot: usize,
+        (host, choice, placed): (HostId, Choice, bool),
+    ) {
+        let outbound = self.outbound.get_mut(&group).expect("it has a train");
+        let train = outbound.trains[slot].as_ref().expect("it departs");
+        let subscriber = outbound.subscribers.get_mut(&host).expect("it waits");
+        let members = subscriber.said.have.len().min(train.lines.len());
+        subscriber.ride = Some(Ride {
+            slot,
+            cut: train.cut,
+            base: subscriber.said.state,
+            label: choice.label,
+            members,
+            total: train.starts[members],
+            cursor: 0,
+            lost: Intervals::default(),
+            begun: false,
+            headers: 0,
+            placed: placed.then(Default::default),
+        });
+        (subscriber.credit, subscriber.last_cut) = (Some(train.cut), train.cut);
+        subscriber.departed_ns = Some(now);
+        subscriber.hurry = false;
+        self.peers.get_mut(&host).expect("it waits").ready.insert(group);
+        self.counters.cuts += 1;
+        self.counters.skipped_labels += u64::from(choice.label < train.pinned.state.label);
     }
 }

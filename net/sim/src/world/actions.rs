@@ -150,6 +150,7 @@ pub(super) fn add(to: &mut Counters, more: &Counters) {
     to.cuts_overtaken += more.cuts_overtaken;
     to.cuts_held += more.cuts_held;
     to.cuts_ahead += more.cuts_ahead;
+    to.cuts_joined += more.cuts_joined;
     to.skipped_labels += more.skipped_labels;
     to.pins_refused += more.pins_refused;
     to.lines_sent += more.lines_sent;
