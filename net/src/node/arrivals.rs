@@ -1,7 +1,7 @@
 //! Groups of other hosts to which this one subscribes: cuts are received and committed.
 use super::forced::Requests;
-use super::held::Held;
 use super::ownerless::Ownerless;
+use super::waiting_cut::Held;
 use super::{Action, Cx, Mutant, Node};
 use crate::intervals::Intervals;
 use crate::memory::Arrival;

@@ -1,26 +1,14 @@
 //! Cuts that come before they may begin: an earlier one is not published yet, or this host's clocks are not so far. Their packets are
 //! kept until then.
 use super::arrivals::{Inbound, Phase};
+use super::waiting_cut::{HELD_LINES, Held};
 use super::{Cx, Mutant, Node};
 use crate::intervals::Intervals;
 use crate::types::{GroupId, HostId, LINE};
 use crate::wire::{Cut, Data, Frame, decode, encode};
 
-/// The most lines of a cut that is kept.
-pub(super) const HELD_LINES: u64 = 1024;
-/// The most bytes of its frames: the lines, once more if they come again in other pieces, and headers.
+/// The most bytes of the frames of a cut that is kept: the lines, once more if they come again in other pieces, and headers.
 const HELD_BYTES: usize = 3 * (HELD_LINES * LINE) as usize;
-
-/// A cut that has not begun.
-#[derive(Debug)]
-pub(super) struct Held {
-    from: HostId,
-    cut: Cut,
-    /// Its data frames, as they came.
-    frames: Vec<u8>,
-    came: Intervals,
-    since_ns: u64,
-}
 
 impl Inbound {
     /// Whether a cut waits here to begin.

@@ -20,6 +20,7 @@ mod place;
 mod subscribers;
 mod table;
 mod trains;
+mod waiting_cut;
 
 use crate::memory::{Memory, PinId};
 use crate::mutant::Mutant;

@@ -1,6 +1,6 @@
 //! A group of this host: its states, who subscribes to it, and which state each subscriber is to get.
 use super::forced::Forcing;
-use super::held::HELD_LINES;
+use super::waiting_cut::HELD_LINES;
 use crate::intervals::Intervals;
 use crate::lines::Lines;
 use crate::memory::{Pinned, State};
