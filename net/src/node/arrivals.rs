@@ -418,8 +418,7 @@ impl Node {
             self.counters.cuts_refused += 1;
             return;
         }
-        let no_labels = self.mutant(Mutant::NoLabels) || self.mutant(Mutant::EarlyFirst);
-        if !no_labels && self.is_to_be_held(&self.inbound[&group], &cut) {
+        if self.is_to_be_held(&self.inbound[&group], &cut) {
             return self.hold(cx, from, cut);
         }
         let inbound = self.inbound.get_mut(&group).expect("just seen");

@@ -32,6 +32,9 @@ impl Inbound {
 impl Node {
     /// Whether a cut cannot begin yet, and can be kept.
     pub(super) fn is_to_be_held(&self, inbound: &Inbound, cut: &Cut) -> bool {
+        if self.is_blind_to_labels() {
+            return false;
+        }
         let is_ahead = cut.label > self.clocks.may_publish() && !self.mutant(Mutant::HastyAhead);
         let waits = matches!(inbound.phase, Phase::Arrived { .. }) || is_ahead;
         waits && cut.total <= HELD_LINES && !cut.placed

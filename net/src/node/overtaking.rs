@@ -4,9 +4,14 @@ use super::{Cx, Mutant, Node};
 use crate::types::{GroupId, HostId};
 
 impl Node {
+    /// Whether an error is planted by which labels are not looked at: then nothing is ahead.
+    pub(super) fn is_blind_to_labels(&self) -> bool {
+        self.mutant(Mutant::NoLabels) || self.mutant(Mutant::EarlyFirst)
+    }
+
     /// Whether a state of this label is ahead of the clocks of a host, as far as is known here.
     pub(super) fn is_ahead(&self, host: HostId, label: u64) -> bool {
-        if self.mutant(Mutant::NoLabels) || self.mutant(Mutant::EarlyFirst) {
+        if self.is_blind_to_labels() {
             return false;
         }
         let lowest = self.peers.get(&host).and_then(|peer| peer.lowest);

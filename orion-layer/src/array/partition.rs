@@ -13,7 +13,7 @@ use std::time::Duration;
 /// How long a worker waits for a partition that its owner has made, and for what is in it.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// The last number that told apart what partitions hold.
+/// The last stamp of a partition of this process: no two are the same.
 static LAST_STAMP: AtomicU64 = AtomicU64::new(0);
 
 /// The state of a partition on this worker.
@@ -38,8 +38,8 @@ pub(crate) struct Partition<T: Element> {
     hold: Hold<T>,
     /// The question for what its owner's host has of it, since it was written last.
     asked: Cell<Option<Asked>>,
-    /// Another number, on several hosts, whenever what it holds may have become another: nobody knows so of what others hold but by
-    /// what all workers do to it.
+    /// On several hosts, a new number whenever its elements may have changed. A worker that does not hold the partition knows that from
+    /// the calls alone, which all workers make together.
     stamp: u64,
     /// Whether workers of other hosts have to reach it.
     spans_hosts: bool,
@@ -111,7 +111,7 @@ impl<T: Element> Partition<T> {
         Ok(())
     }
 
-    /// What it holds may be another from now on.
+    /// Its elements may have changed.
     fn restamp(&mut self) {
         if self.spans_hosts {
             // Relaxed: no two are the same, and nothing else is said.
@@ -119,7 +119,7 @@ impl<T: Element> Partition<T> {
         }
     }
 
-    /// As long as it is the same number, on several hosts, it holds the same elements, wherever they are.
+    /// While this number stays the same, on several hosts, so do the elements, whichever worker holds them.
     pub(crate) fn stamp(&self) -> u64 {
         self.stamp
     }

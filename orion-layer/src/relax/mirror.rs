@@ -24,6 +24,8 @@ pub(super) type Stamps = (u64, Option<u64>);
 
 /// Where the elements and helper values are that contributions change: of arrays that are open, or of the worker's own copy.
 pub(crate) type Places<'a, T, S> = (Cells<'a, T>, Option<Cells<'a, S>>);
+
+/// Those of an array, or of the copy if there is one.
 pub(super) fn places_of<'a, T: Element, S: Element, const N: usize>(
     target: &DistArray<T, N>,
     state: Option<&DistArray<S, N>>,

@@ -30,7 +30,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         })
     }
 
-    /// Of an array in one piece on several hosts: as long as it is the same number, the elements are the same.
+    /// The stamp of an array in one piece on several hosts: while it stays the same, so do the elements.
     pub(crate) fn stamp(&self) -> Option<u64> {
         match &self.parts[..] {
             [part] if part.is_published() => Some(part.stamp()),
