@@ -110,16 +110,18 @@ pub trait Memory {
     fn answer(&mut self, group: GroupId, request: u32, as_of_ns: Option<u64>, postponed: bool);
 
     /// Leaves a group of this host that a worker has given to one of another ([`Event::Given`](crate::Event::Given)), if these
-    /// versions of its members are published and nothing newer is written: from then on it is received. False if it is not so far;
-    /// then it is asked again, after what is published next or a while.
+    /// versions of its members are published and nothing newer is written: nobody of this host writes it from then on. That state is
+    /// pinned and sent until the next owner's host has taken it ([`moved`](Self::moved)), by the next agent, too, which is told so
+    /// ([`Event::Owner`](crate::Event::Owner)). False if it is not so far; then it is asked again, after what is published next or a
+    /// while.
     fn leave(&mut self, group: GroupId, to: HostId, handover: Handover, versions: &[Version]) -> bool;
 
     /// Takes over a received group that was given to a worker of this host: as it is published here it is the worker's from now on. False if it cannot be yet; then it is asked again. The states that are published here are told
     /// afterwards, as of a group of this host.
     fn take(&mut self, group: GroupId, handover: Handover) -> bool;
 
-    /// The owner of a received group is on that host by now, as of the hand-over of this epoch. What its last owner's host was let
-    /// write ([`grant`](Self::grant)) is not that one's any more.
+    /// The owner of a received group, or of one that was left, is on that host by now, as of the hand-over of this epoch: it is
+    /// received from there. What its last owner's host was let write ([`grant`](Self::grant)) is not that one's any more.
     fn moved(&mut self, group: GroupId, owner: HostId, epoch: u64);
 
     /// A host has no copies of a group of this host any more: nothing is sent or placed there but what is on its way.

@@ -37,8 +37,8 @@ pub enum Mutant {
     HastyLeave,
     /// Versions of areas on demand go to all who lack them, asked or not.
     Unasked,
-    /// A host leaves what is sent on demand before the next owner's host has it.
-    BlindLeave,
+    /// A group is taken before its last state is there.
+    BlindTake,
     /// A new agent tells of a group that is given away and not left under the epoch of its next owner.
     RaisedOwner,
     /// A state that could not be handed over to the rounds counts as published.
@@ -77,7 +77,7 @@ impl Mutant {
         Mutant::EarlyAnswer,
         Mutant::HastyLeave,
         Mutant::Unasked,
-        Mutant::BlindLeave,
+        Mutant::BlindTake,
         Mutant::RaisedOwner,
         Mutant::FailedCounts,
         Mutant::HastyPlace,

@@ -77,8 +77,7 @@ impl SegmentMemory {
         match self.agent.leave(area, rank, epoch, names::version_here(version)) {
             Ok(true) => {
                 debug!(area = self.name_of(id), %to, rank, epoch, "an area goes to another host");
-                self.placer.forget(area);
-                self.own.forget(area);
+                // What workers want of it is asked for there; it goes on being sent from here until it is taken (`has_gone`).
                 self.received.insert(id, area);
                 true
             }
@@ -87,6 +86,14 @@ impl SegmentMemory {
                 warn!(%error, "an area cannot go to another host");
                 false
             }
+        }
+    }
+
+    /// The next owner's host has taken a group that this one has left.
+    pub(super) fn has_gone(&mut self, group: GroupId) {
+        for area in self.own.areas_of(group) {
+            self.placer.forget(area);
+            self.own.forget(area);
         }
     }
 

@@ -209,7 +209,11 @@ impl SegmentMemory {
             self.events.extend(handover::noted(&self.agent, self.host, area, &about));
             if local::is_local(&about) {
                 self.events.extend(self.local.enter_noted(&self.agent, area));
-            } else if !about.remote {
+            } else if !about.remote || about.left_to.is_some() {
+                // It is sent from here until the next owner's host has taken it.
+                if about.left_to.is_some() {
+                    self.received.enter_noted(&self.agent, area);
+                }
                 let entered = self.own.enter_noted(&self.agent, area);
                 self.tell_created(entered);
             } else if self.received.enter_noted(&self.agent, area).is_none() {
@@ -220,6 +224,9 @@ impl SegmentMemory {
             self.tell_state(group);
         }
         for kept in self.received.kept(&self.agent) {
+            if !self.own.areas_of(kept.group).is_empty() {
+                continue;
+            }
             let (group, members, arrived) = (kept.group, kept.members, kept.arrived);
             self.events.push_back(Event::Kept { group, members, arrived, interval_us: 0 });
         }
@@ -267,9 +274,11 @@ impl SegmentMemory {
                     self.end_writes(group);
                 }
                 self.placer.forget(area);
-                if let Some(area) = self.own.forget(area).or_else(|| self.local.forget(area)) {
+                let own = self.own.forget(area).or_else(|| self.local.forget(area));
+                let received = self.received.forget(area);
+                if let Some(area) = own {
                     self.events.push_back(Event::Deleted { area });
-                } else if let Some(group) = self.received.forget(area) {
+                } else if let Some(group) = received {
                     self.events.push_back(Event::Detach { group });
                 }
             }
@@ -452,6 +461,7 @@ impl Memory for SegmentMemory {
     }
 
     fn moved(&mut self, group: GroupId, owner: HostId, epoch: u64) {
+        self.has_gone(group);
         // The last owner's host may no longer place lines here.
         self.forget_places(group);
         for area in self.received.areas_of(group) {

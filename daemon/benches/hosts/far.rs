@@ -1,5 +1,5 @@
-//! A network with a long way: a loop whose clocks cross it, under each consistency, barriers with and without data, and how old what
-//! others write is.
+//! A network with a long way: a loop whose clocks cross it, under each consistency, barriers with and without data, hand-overs, and how
+//! old what others write is.
 use super::{Cluster, figure, in_role, median};
 use hectare_hosts::Settings;
 use hectare_orion::relax::{AdaRevision, Consistency, Every};
@@ -143,6 +143,11 @@ pub(crate) fn measure() {
         "\na way of {ONE_WAY:?}: a barrier takes {:.1} ms, with 64 bytes of each worker {:.1}",
         median(&mut without),
         median(&mut with_data)
+    );
+    let mut there_and_back: Vec<f64> = (0..ROUNDS).map(|_| crate::of_role(&cluster, "handed")).collect();
+    println!(
+        "  an area of 64 bytes is given to the other host in {:.1} ms",
+        median(&mut there_and_back) / 2e3
     );
     println!(
         "\nlogistic regression, {EXAMPLES} examples, {OF_EACH} of {FEATURES} features each, {CLOCKS} clocks a pass, a way of \

@@ -410,10 +410,13 @@ pub(crate) fn arrive(word: &AtomicU64, to: u32, epoch: u64, gone: bool) -> Optio
     change(word, |seen| seen.is_remote() && seen.epoch() < epoch, next)
 }
 
-/// The owner of an area of another host is on host `host` now; `None` if that is known, or a later one.
+/// The owner of an area of another host is on host `host` now; `None` if that is known, or a later one. Of an area that was left to a
+/// worker there, as of this epoch: it has come there.
 pub(crate) fn refer(word: &AtomicU64, host: usize, epoch: u64) -> Option<bool> {
     let next = OwnershipWord::remote(Some(host), epoch);
-    change(word, |seen| seen.is_remote() && seen.epoch() < epoch, next)
+    let is_news =
+        |seen: OwnershipWord| seen.epoch() < epoch || (seen.epoch() == epoch && seen.left_to().is_some());
+    change(word, |seen| seen.is_remote() && is_news(seen), next)
 }
 
 /// Notes that the owner of an area of another host has dropped it, or that there is one again; `None` if that is known, or it is not

@@ -64,3 +64,15 @@ fn a_barrier_with_data_takes_one_way() {
         assert!(each_ns < most, "{hosts} hosts: {each_ns} ns");
     }
 }
+
+/// Of two groups that are given to and fro for two seconds, as soon as they are there, how often they go: a hand-over takes one way of
+/// 5 ms, and rounds on both hosts. If their last state had to be acknowledged before they are left, it would take three.
+#[test]
+fn a_hand_over_takes_one_way() {
+    for on_demand in [0, 1000] {
+        let often = Options { handovers: 10_000, faults_until: 2000 * MS, on_demand, ..far(Mode::Free, 600) };
+        let outcome = run(often);
+        assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
+        assert!(outcome.counters.taken > 500, "on demand {on_demand}: {:?}", outcome.counters);
+    }
+}

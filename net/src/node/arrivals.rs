@@ -107,7 +107,8 @@ impl Inbound {
         self.description(member).map(|description| description.element)
     }
 
-    pub(super) fn said(&self) -> Subscription {
+    /// What is said of it to the host of its owner as of an epoch.
+    pub(super) fn said(&self, epoch: u64) -> Subscription {
         let (stage, cut) = match &self.phase {
             Phase::Arrived { refused: true, .. } => (Stage::Busy, self.last_cut),
             Phase::Arrived { cut, .. } => (Stage::Complete, *cut),
@@ -118,6 +119,7 @@ impl Inbound {
             cut,
             state: self.state,
             round: self.round,
+            epoch,
             interval_us: self.interval_us,
             // Of what is sent on demand, the next owner's host is not asked for what was answered.
             forced: if self.is_on_demand() { self.requests.last_open() } else { self.requests.last() },
@@ -152,6 +154,10 @@ impl Node {
 
     /// Subscribes to a group of another host; if it does already, the shorter interval counts.
     pub(super) fn subscribe(&mut self, group: GroupId, interval_us: u64) {
+        if self.handovers.is_left(group) {
+            // It subscribes where that has gone.
+            return;
+        }
         if !self.inbound.contains_key(&group) {
             let inbound = self.new_inbound(interval_us);
             self.inbound.insert(group, inbound);
@@ -213,6 +219,11 @@ impl Node {
 
     /// Nobody here wants a group any more.
     pub(super) fn detach(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        if self.handovers.is_left(group) {
+            // Who was to have it has no other way to get it.
+            let members = self.outbound.get(&group).map_or(0, |outbound| outbound.members.len() as u16);
+            return (0..members).for_each(|member| self.deleted(cx, AreaId { group, member }));
+        }
         let Some(inbound) = self.inbound.get_mut(&group) else { return };
         if matches!(inbound.phase, Phase::Arrived { .. }) {
             inbound.leaving = true;
@@ -225,7 +236,6 @@ impl Node {
         let owner = self.owner_of(group);
         inbound.asked.insert(owner);
         self.unsubscribe_from(group, &inbound, None);
-        self.offer_left(owner, group);
         // A host that subscribes again does so where the group goes, as nobody tells that twice.
         if let Some(owner) = inbound.moving {
             self.handovers.follow(group, owner);
@@ -241,7 +251,8 @@ impl Node {
         let is_stated = |host: &HostId| self.peers.get(host).is_some_and(|it| it.stated.contains(group));
         let told: Vec<HostId> = inbound.asked.iter().copied().filter(is_stated).collect();
         for host in told.into_iter().filter(|host| Some(*host) != but) {
-            let said = Subscription { stage: Stage::Off, have: Vec::new(), ..inbound.said() };
+            let said =
+                Subscription { stage: Stage::Off, have: Vec::new(), ..inbound.said(self.epoch_of(group)) };
             self.tell(host, Register::Subscription(group, said));
             self.clocks.recount(host);
         }
@@ -253,13 +264,13 @@ impl Node {
         let is_stated = self.peers.get(&host).is_some_and(|peer| peer.stated.contains(group));
         if is_stated && !self.outbound.contains_key(&group) {
             let nothing = self.new_inbound(0);
-            let said = Subscription { stage: Stage::Off, ..nothing.said() };
+            let said = Subscription { stage: Stage::Off, ..nothing.said(self.epoch_of(group)) };
             self.tell(host, Register::Subscription(group, said));
         }
     }
 
     pub(super) fn restate_subscription(&mut self, group: GroupId) {
-        let said = self.inbound[&group].said();
+        let said = self.inbound[&group].said(self.epoch_of(group));
         let owner = self.owner_of(group);
         if let Some(peer) = self.peers.get_mut(&owner)
             && peer.stated.insert(group)
@@ -278,7 +289,8 @@ impl Node {
         self.under_way.retain(|(host, _), _| *host != from);
         self.forget_ownerless(cx, from);
         if let Some(peer) = self.peers.get_mut(&from) {
-            peer.stated = groups.iter().copied().chain(moving).collect();
+            let left = self.handovers.left_to(from);
+            peer.stated = groups.iter().copied().chain(moving).chain(left).collect();
             // Drop pending subscriptions to groups that have come here or moved on: both sides must count the same groups.
             let stated = &peer.stated;
             peer.outbox.forget(|key| matches!(key, Key::Subscription(group) if !stated.contains(*group)));
@@ -391,6 +403,11 @@ impl Node {
     /// A cut begins.
     pub(super) fn on_cut(&mut self, cx: &mut Cx<'_>, from: HostId, cut: Cut) {
         let stale_accepted = self.mutant(Mutant::StaleCut);
+        let next = self.handovers.next_mut(cut.group).map(|next| next.inbound.first_state);
+        if next.is_some_and(|first| cut.base >= first) && self.handovers.is_left_to(cut.group, from) {
+            // It is made for the subscription at the next owner's host.
+            self.has_gone(cx, cut.group);
+        }
         if !self.inbound.contains_key(&cut.group) {
             return self.disown(from, cut.group);
         }

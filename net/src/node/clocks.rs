@@ -271,12 +271,13 @@ impl Node {
             if (claim.subscriptions as usize) < peer.stated.len() {
                 return true;
             }
-            // Of a group that has gone to another owner since, all that this one published is here.
+            // Of a group that has gone to another owner since, all that this one published is here; of one that was left to this one, and
+            // that it has not said to have taken, nothing that it publishes.
             let is_here = |(group, round): &(GroupId, u64)| match self.inbound.get(group) {
                 Some(inbound) if inbound.has_any() && handovers.owner_of(*group) == host => {
                     inbound.round >= *round
                 }
-                _ => true,
+                _ => !handovers.is_left_to(*group, host),
             };
             if !claim.covers.iter().all(is_here) {
                 return true;

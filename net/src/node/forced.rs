@@ -94,7 +94,7 @@ impl Requests {
         self.open.back().map_or(0, |open| open.question)
     }
 
-    fn ask(&mut self, request: u32, question: u32, made_ns: u64) {
+    pub(super) fn ask(&mut self, request: u32, question: u32, made_ns: u64) {
         self.last = question;
         self.open.push_back(Open { request, question, made_ns });
     }
@@ -135,7 +135,9 @@ impl Node {
     /// A worker of this host wants what a group of another is now.
     pub(super) fn force(&mut self, cx: &mut Cx<'_>, group: GroupId, request: u32) {
         let question = self.next_question();
-        let Some(inbound) = self.inbound.get_mut(&group) else { return };
+        let Some(inbound) = self.inbound.get_mut(&group) else {
+            return self.force_next(group, request, question, cx.now);
+        };
         inbound.requests.ask(request, question, cx.now);
         self.restate_subscription(group);
     }

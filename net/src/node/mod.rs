@@ -4,6 +4,7 @@ mod clocks;
 mod directory;
 mod event;
 mod forced;
+mod giving;
 mod handover;
 mod held;
 mod liveness;
@@ -19,6 +20,7 @@ mod peers;
 mod place;
 mod subscribers;
 mod table;
+mod taking;
 mod trains;
 mod waiting_cut;
 
@@ -373,10 +375,7 @@ impl Node {
         }
         for key in known {
             match key {
-                Key::Subscription(group) => {
-                    self.go_over(cx, host, group);
-                    self.offer_left(host, group);
-                }
+                Key::Subscription(group) => self.go_over(cx, host, group),
                 Key::Name(area) => self.name_is_known(area),
                 _ => {}
             }
@@ -471,6 +470,9 @@ impl Node {
     }
 
     fn on_register(&mut self, cx: &mut Cx<'_>, from: HostId, serial: u64, register: Register) {
+        if self.keep_said(from, serial, &register) {
+            return;
+        }
         match register {
             Register::Clock { clock, lowest, subscriptions, named, covers, ahead } => {
                 self.note_names(from, named);
@@ -506,7 +508,7 @@ impl Node {
             Register::Unsent(group, state, _) => self.on_unsent(cx, group, state),
             Register::Moving(group, owner) => self.on_moving(cx, from, group, owner),
             Register::Handover(group, handover) => self.on_handover(cx, from, group, handover),
-            Register::Taken(group, epoch) => self.on_taken(from, group, epoch),
+            Register::Taken(group, epoch) => self.on_taken(cx, from, group, epoch),
             Register::Card(card) => cx.out.push(Action::Card { peer: from, card }),
             Register::Grant(group, cut, places) => self.on_grant(cx, from, group, (cut, places)),
             Register::Ownerless(area, is) => self.on_ownerless(cx, from, serial, area, is),

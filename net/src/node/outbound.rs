@@ -364,6 +364,18 @@ impl Outbound {
     pub(super) fn is_subscriber(&self, host: HostId) -> bool {
         self.subscribers.contains_key(&host)
     }
+
+    pub(super) fn hosts(&self) -> Vec<HostId> {
+        self.subscribers.keys().copied().collect()
+    }
+
+    /// Whether the newest state is on its way to a subscriber, in packets: what is placed may yet turn out not to be.
+    pub(super) fn sends_newest(&self, subscriber: &Subscriber) -> bool {
+        let Some(ride) = subscriber.ride.as_ref().filter(|ride| ride.placed.is_none()) else { return false };
+        let train = self.trains[ride.slot].as_ref();
+        let pinned = train.map(|train| &train.pinned.state.versions[..ride.members]);
+        pinned == self.newest.as_ref().map(|newest| newest.versions.as_slice())
+    }
 }
 
 impl Subscription {
@@ -394,6 +406,7 @@ mod tests {
         outbound.newest = Some(State { round, label, versions: vec![version(round)] });
         let have = vec![(has > 0).then(|| version(has))];
         let said = Subscription {
+            epoch: 1,
             stage: Stage::Free,
             cut: 0,
             state: 1,

@@ -83,7 +83,7 @@ impl Node {
             self.abandon_ride(cx, area.group, host);
         }
         if is_gone {
-            self.handovers.forget(area.group);
+            self.lose_next(area.group);
             for &host in &subscribers {
                 self.unsubscribe(cx, area.group, host);
             }
@@ -145,7 +145,10 @@ impl Node {
             self.stirred.insert(group);
             return;
         }
-        if !self.outbound.contains_key(&group) && self.is_elsewhere(from, group, &said) {
+        self.note_epoch(cx, group, said.epoch);
+        let is_left = self.handovers.is_left(group);
+        let is_gone = is_left && !self.handovers.is_left_to(group, from);
+        if (is_gone || !self.outbound.contains_key(&group)) && self.is_elsewhere(from, group, &said) {
             return;
         }
         let Some(outbound) = self.outbound.get_mut(&group) else {
@@ -165,7 +168,8 @@ impl Node {
             .is_none_or(|subscriber| said.have.is_empty() && said.state != subscriber.said.state);
         let subscriber = outbound.subscribers.entry(from).or_insert_with(|| Subscriber::new(said.clone()));
         let asks = forced > subscriber.said.forced || (is_new && forced > 0);
-        if asks && !on_demand {
+        // The next owner's host has what is newest when it takes the group.
+        if asks && !on_demand && !is_left {
             subscriber.hurry = true;
             if outbound.forcing.ask(from, forced) {
                 cx.memory.force(group);
@@ -247,7 +251,7 @@ impl Node {
     }
 
     /// A host does not subscribe to a group any more.
-    fn unsubscribe(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId) {
+    pub(super) fn unsubscribe(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId) {
         self.get_off(cx, group, host, false);
         self.end_earlier(cx, group, host);
         let Some(outbound) = self.outbound.get_mut(&group) else { return };

@@ -6,4 +6,4 @@ mod register;
 
 pub use frame::{Announced, Cut, Data, Frame, FrameError, Hello, VERSION, decode, encode};
 pub(crate) use frame::{announced_cost, data_cost, put_data_header};
-pub use register::{Forced, Handover, Key, Owner, Register, Stage, Stated, Subscription, Wanted};
+pub use register::{Forced, Handover, Key, Left, Owner, Register, Stage, Stated, Subscription, Wanted};

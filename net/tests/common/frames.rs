@@ -2,8 +2,8 @@
 //! tests and by `fuzz/`.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 use hectare_net::wire::{
-    Announced, Cut, Forced, Frame, Handover, Hello, Owner, Register, Stage, Stated, Subscription, Wanted,
-    decode, encode,
+    Announced, Cut, Forced, Frame, Handover, Hello, Left, Owner, Register, Stage, Stated, Subscription,
+    Wanted, decode, encode,
 };
 use hectare_net::{
     AreaId, Cause, Description, ElementType, GroupId, HelloError, HostId, NameError, PeerFailed, Place, Run,
@@ -188,6 +188,7 @@ impl Choices<'_> {
             cut: self.u64(),
             state: self.u64(),
             round: self.u64(),
+            epoch: self.u64(),
             interval_us: self.u64(),
             forced: self.u32(),
             have: (0..members).map(|_| self.option(Choices::version)).collect(),
@@ -244,7 +245,11 @@ impl Choices<'_> {
             13 => Register::Moving(self.group(), Owner { host: self.host(), epoch: self.u64() }),
             14 => Register::Handover(
                 self.group(),
-                self.option(|all| Handover { epoch: all.u64(), rank: all.u32() }),
+                self.option(|all| {
+                    let handover = Handover { epoch: all.u64(), rank: all.u32() };
+                    let members = all.below(32);
+                    Left { handover, versions: (0..members).map(|_| all.version()).collect() }
+                }),
             ),
             15 => Register::Taken(self.group(), self.u64()),
             16 => Register::Card((0..self.below(60)).collect()),

@@ -157,7 +157,8 @@ impl Agent {
     }
 
     /// Notes that the owner of an area of another host is on host `host` now, as of the hand-over of this epoch. Of no effect if a
-    /// later one is known.
+    /// later one is known. An area that this host has left ([`Agent::leave`]) is `left_to` that worker until then: its states can
+    /// still be pinned, and are to be sent there.
     pub fn refer(&self, area: AreaId, host: usize, epoch: u64) {
         if self.desk.hold(area).is_ok() {
             let slot = &self.desk.shared.segment.areas()[area.index as usize];

@@ -19,6 +19,8 @@ pub(crate) struct Own {
     pub(super) given_is_told: bool,
     /// The worker has dropped it.
     pub(super) is_dropped: bool,
+    /// It was left to another host, which may not have its last state yet.
+    pub(super) is_left: bool,
 }
 
 impl Own {

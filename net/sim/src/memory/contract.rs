@@ -236,13 +236,16 @@ impl Memory for HostMemory {
         if !self.works() {
             return;
         }
+        if self.own.get(&group).is_some_and(|own| own.is_left) {
+            self.gone.extend(self.own.remove(&group));
+        }
         // It is kept with the copies.
         let Some(remote) = self.remote.get_mut(&group).filter(|remote| !remote.members.is_empty()) else {
             return;
         };
         remote.members.iter_mut().for_each(|member| member.is_ownerless = false);
-        // Of a later hand-over alone.
-        if remote.owner.epoch < epoch {
+        // Of a later hand-over alone, or of that by which this host has left it.
+        if remote.owner.epoch < epoch || (remote.owner.epoch == epoch && remote.owner.given.is_some()) {
             remote.owner = Owner { host: owner, epoch, given: None };
         }
     }

@@ -131,7 +131,7 @@ impl HostMemory {
 
     /// Tells a new agent the owners of groups, before anything else.
     pub(super) fn tell_owners(&mut self) {
-        for (&group, own) in &self.own {
+        for (&group, own) in self.own.iter().filter(|(_, own)| !own.is_left) {
             let (host, leaving) = (self.host, own.given.is_some());
             for epoch in own.members.iter().map(|area| area.epoch) {
                 self.events.push_back(Event::Owner { group, host, epoch, given: None, leaving });
@@ -146,7 +146,7 @@ impl HostMemory {
     /// Tells a new agent, after the areas, which groups are given to other hosts.
     pub(super) fn tell_given(&mut self) {
         for (&group, own) in &self.own {
-            if let Some(to) = own.given.filter(|_| own.given_is_told) {
+            if let Some(to) = own.given.filter(|_| own.given_is_told && !own.is_left) {
                 let epoch = own.epoch();
                 self.events.push_back(Event::Given { group, to, rank: to.0.into(), epoch });
             }
@@ -160,7 +160,7 @@ impl HostMemory {
         epoch: u64,
         versions: &[Version],
     ) -> bool {
-        let Some(own) = self.own.get(&group) else { return false };
+        let Some(own) = self.own.get(&group).filter(|own| !own.is_left) else { return false };
         if own.given != Some(to) || own.epoch() != epoch {
             self.broke(Promise::Contract, format!("{group:?} is left to {to}, and nobody gave it"));
             return false;
@@ -170,7 +170,6 @@ impl HostMemory {
         if own.members.iter().any(|area| !area.dirty.is_empty()) {
             return false;
         }
-        let mut own = self.own.remove(&group).expect("just seen");
         let of = |area: &OwnArea| RemoteArea {
             description: area.description.clone(),
             writer: area.writer.clone(),
@@ -188,8 +187,8 @@ impl HostMemory {
             ..Remote::of(Owner { host: to, epoch, given: Some(to.0.into()) })
         };
         self.remote.insert(group, remote);
-        own.given = None;
-        self.gone.push(own);
+        // Its states are still pinned, until the new owner's host has the last one.
+        self.own.get_mut(&group).expect("just seen").is_left = true;
         self.left.insert(group);
         self.judge.borrow_mut().owned(group, None);
         true
@@ -236,8 +235,7 @@ impl HostMemory {
         let first = Copied { published: Some(published), ..empty() };
         let copies = std::iter::once(first).chain((1..self.copies).map(|_| empty())).collect();
         let members = remote.members.into_iter().map(of).collect();
-        let own =
-            Own { members, copies, newest: Some(0), given: None, given_is_told: false, is_dropped: false };
+        let own = Own { members, copies, newest: Some(0), ..Own::default() };
         self.own.insert(group, own);
         self.judge.borrow_mut().owned(group, Some(self.host));
         self.events.push_back(Event::Published { group, state });

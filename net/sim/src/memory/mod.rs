@@ -239,6 +239,11 @@ impl HostMemory {
                 .extend(last.into_values().skip(skipped).map(|state| Event::Published { group, state }));
         }
         for (&group, remote) in &mut self.remote {
+            let again = remote.requests.restart();
+            if self.own.contains_key(&group) {
+                self.events.extend(again.map(|request| Event::Force { group, request }));
+                continue;
+            }
             let members = remote
                 .members
                 .iter()
@@ -250,7 +255,6 @@ impl HostMemory {
                 arrived: remote.arrival.is_some(),
                 interval_us: remote.interval_us,
             });
-            let again = remote.requests.restart();
             self.events.extend(again.map(|request| Event::Force { group, request }));
         }
         self.tell_given();

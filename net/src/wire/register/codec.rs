@@ -1,5 +1,5 @@
 //! Registers as bytes: a number that says which one it is, then its fields.
-use super::{Forced, Handover, Owner, Register, Stage, Stated, Subscription, Wanted};
+use super::{Forced, Handover, Left, Owner, Register, Stage, Stated, Subscription, Wanted};
 use crate::types::{GroupId, MAX_MEMBERS, NameError, Place};
 use crate::wire::FrameError;
 use crate::wire::bytes::{Put, Reader};
@@ -87,7 +87,7 @@ impl Register {
             Register::Handover(group, handover) => {
                 to.u8(16);
                 to.group(*group);
-                to.option(handover.as_ref(), |to, handover| handover.put(to));
+                to.option(handover.as_ref(), |to, left| left.put(to));
             }
             Register::Taken(group, epoch) => {
                 to.u8(17);
@@ -142,7 +142,7 @@ impl Register {
             13 => Register::Forced(from.group()?, Forced::get(from)?),
             14 => Register::Unsent(from.group()?, from.u64()?, from.u64()?),
             15 => Register::Moving(from.group()?, Owner::get(from)?),
-            16 => Register::Handover(from.group()?, from.option(Handover::get)?),
+            16 => Register::Handover(from.group()?, from.option(Left::get)?),
             17 => Register::Taken(from.group()?, from.u64()?),
             18 => {
                 let len = from.u8()?;
@@ -196,14 +196,22 @@ impl Owner {
     }
 }
 
-impl Handover {
-    fn put(self, to: &mut Vec<u8>) {
-        to.u64(self.epoch);
-        to.u32(self.rank);
+impl Left {
+    fn put(&self, to: &mut Vec<u8>) {
+        to.u64(self.handover.epoch);
+        to.u32(self.handover.rank);
+        to.u8(u8::try_from(self.versions.len()).expect("a group has few members"));
+        self.versions.iter().for_each(|version| to.version(version));
     }
 
-    fn get(from: &mut Reader<'_>) -> Result<Handover, FrameError> {
-        Ok(Handover { epoch: from.u64()?, rank: from.u32()? })
+    fn get(from: &mut Reader<'_>) -> Result<Left, FrameError> {
+        let handover = Handover { epoch: from.u64()?, rank: from.u32()? };
+        let members = from.u8()?;
+        if usize::from(members) > MAX_MEMBERS {
+            return Err(FrameError::Value { of: "the number of a group's members" });
+        }
+        let versions = (0..members).map(|_| from.version()).collect::<Result<_, _>>()?;
+        Ok(Left { handover, versions })
     }
 }
 
@@ -261,7 +269,7 @@ impl Subscription {
             Stage::Complete => 2,
             Stage::Busy => 3,
         });
-        for value in [self.cut, self.state, self.round, self.interval_us] {
+        for value in [self.cut, self.state, self.round, self.epoch, self.interval_us] {
             to.u64(value);
         }
         to.u32(self.forced);
@@ -277,13 +285,14 @@ impl Subscription {
             3 => Stage::Busy,
             _ => return Err(FrameError::Value { of: "a stage" }),
         };
-        let (cut, state, round, interval_us) = (from.u64()?, from.u64()?, from.u64()?, from.u64()?);
+        let (cut, state, round) = (from.u64()?, from.u64()?, from.u64()?);
+        let (epoch, interval_us) = (from.u64()?, from.u64()?);
         let (forced, members) = (from.u32()?, from.u8()?);
         if usize::from(members) > MAX_MEMBERS {
             return Err(FrameError::Value { of: "the number of a subscription's members" });
         }
         let have = (0..members).map(|_| from.option(Reader::version)).collect::<Result<_, _>>()?;
-        Ok(Subscription { stage, cut, state, round, interval_us, forced, have })
+        Ok(Subscription { stage, cut, state, round, epoch, interval_us, forced, have })
     }
 }
 

@@ -53,8 +53,8 @@ pub enum Register {
     Unsent(GroupId, u64, u64),
     /// To who has copies of a group of the sender: it goes to another host. That one is subscribed to from now on.
     Moving(GroupId, Owner),
-    /// To the next owner's host: the sender has left a group to it; `None` when that has answered.
-    Handover(GroupId, Option<Handover>),
+    /// To the next owner's host: the sender has left a group to it, which takes it when it has that state; `None` when it has answered.
+    Handover(GroupId, Option<Left>),
     /// The answer to a hand-over of this epoch.
     Taken(GroupId, u64),
     /// From the sender's RDMA driver to the receiver's: where and how lines may be placed.
@@ -84,6 +84,15 @@ pub struct Handover {
     pub epoch: u64,
     /// The worker that it is given to.
     pub rank: u32,
+}
+
+/// A group that was left to the next owner's host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// To whom, and as of which epoch.
+    pub handover: Handover,
+    /// The last state before the new owner's: the version of each member.
+    pub versions: Vec<Version>,
 }
 
 /// A host's statement on an area of its own.
@@ -121,6 +130,8 @@ pub struct Subscription {
     pub state: u64,
     /// The owner's round of what it has published; 0 if that is not known.
     pub round: u64,
+    /// The epoch of the owner to whom this is said, as far as it is known.
+    pub epoch: u64,
     /// At least this long between the beginnings of cuts, in microseconds.
     pub interval_us: u64,
     /// The last forced sync that it asked for; they are counted.

@@ -1,0 +1,227 @@
+//! A group of this host that a worker gives to one of another: it is left as soon as its last state is on its way there, and goes on
+//! being sent from here until the next owner's host has taken it.
+use super::arrivals::Inbound;
+use super::outbound::Outbound;
+use super::{AGAIN_NS, Cx, Mutant, Node};
+use crate::types::{AreaId, GroupId, HostId};
+use crate::wire::{Handover, Left, Owner, Register, Stage, Subscription};
+
+/// A group of this host that was given to a worker of another.
+#[derive(Debug)]
+pub(super) struct Giving {
+    /// The next owner's host.
+    pub(super) to: HostId,
+    pub(super) handover: Handover,
+    /// If it was left: how it is received from there as soon as it is taken.
+    pub(super) next: Option<Next>,
+}
+
+/// A group that was left and is not taken yet, as it is received then.
+#[derive(Debug)]
+pub(super) struct Next {
+    pub(super) inbound: Inbound,
+    /// The next owner's host was told of the subscription, and that the group is left to it.
+    is_told: bool,
+    /// What that host has said meanwhile, with the serials, if it is its owner.
+    said: Vec<(u64, Register)>,
+}
+
+impl Next {
+    pub(super) fn new(inbound: Inbound) -> Next {
+        Next { inbound, is_told: false, said: Vec::new() }
+    }
+}
+
+impl Node {
+    /// A worker of this host has given a group to one of another.
+    pub(super) fn given(&mut self, group: GroupId, to: HostId, handover: Handover) {
+        if !self.outbound.contains_key(&group) || self.peers.get(&to).is_none() {
+            return;
+        }
+        self.handovers.giving.insert(group, Giving { to, handover, next: None });
+        self.tell(to, Register::Moving(group, Owner { host: to, epoch: handover.epoch }));
+        self.stirred.insert(group);
+    }
+
+    /// Leaves a group that was given away, if its last state is on its way to the next owner's host, and all others who have copies
+    /// are so far.
+    pub(super) fn part(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        let Some(giving) = self.handovers.giving.get(&group) else { return };
+        let (to, handover) = (giving.to, giving.handover);
+        if giving.next.is_some() {
+            return self.offer(group);
+        }
+        let Some(outbound) = self.outbound.get(&group) else { return };
+        let Some(newest) = &outbound.newest else { return };
+        // Who looks up its name is sent here first.
+        let mut members = (0..outbound.members.len()).map(|member| AreaId { group, member: member as u16 });
+        if members.any(|area| self.is_unnamed(area)) {
+            return;
+        }
+        // Those who ask for it are told where it is when it has gone: clocks cover nothing of it.
+        let on_demand = outbound.is_on_demand();
+        // Whether the next owner's host has all, or is sent it; others lack something; and who has all and is to go over.
+        let (mut is_there, mut is_coming, mut lags) = (false, false, false);
+        let (mut moves, mut others) = (Vec::new(), Vec::new());
+        for (&host, subscriber) in &outbound.subscribers {
+            let said = &subscriber.said;
+            let has_all = subscriber.ride.is_none()
+                && said.stage == Stage::Free
+                && !said.have.is_empty()
+                && !said.have.contains(&None)
+                && !outbound.lacks(host);
+            if host == to {
+                is_there = has_all;
+                is_coming = outbound.sends_newest(subscriber);
+            } else if on_demand {
+                others.push(host);
+            } else if has_all {
+                moves.push(host);
+            } else {
+                lags = true;
+            }
+        }
+        let waits = lags || !moves.is_empty();
+        // Others go over when the next owner's host knows of the group, whatever becomes of its agent.
+        if !is_there && !(is_coming && (on_demand || !waits)) {
+            return;
+        }
+        let versions = newest.versions.clone();
+        for host in moves {
+            self.tell(host, Register::Moving(group, Owner { host: to, epoch: handover.epoch }));
+        }
+        // Of one whose subscriptions an agent before this one knew, this one may not know yet.
+        let waits = waits || self.peers.hosts().any(|host| !self.peers[&host].is_known_whole());
+        if waits && !on_demand && !self.mutant(Mutant::HastyLeave) {
+            return;
+        }
+        if !cx.memory.leave(group, to, handover, &versions) {
+            self.alarms.insert((cx.now + AGAIN_NS, group));
+            return;
+        }
+        self.counters.left += 1;
+        for host in others {
+            // Until it says that it has gone over, it is a subscriber here: the group may come back before that.
+            let subscriber = &self.outbound[&group].subscribers[&host];
+            let is_open = subscriber.asked.is_some() || subscriber.wanted.is_some();
+            let forced = if is_open { subscriber.said.forced } else { 0 };
+            let said = Subscription { forced, ..subscriber.said.clone() };
+            self.handovers.early.insert((group, host), said);
+            self.unsubscribe(cx, group, host);
+        }
+        let next = Next::new(self.new_inbound(0));
+        self.handovers.giving.insert(group, Giving { to, handover, next: Some(next) });
+        self.handovers.owners.insert(group, Owner { host: to, epoch: handover.epoch });
+        self.offer(group);
+        self.clocks.stir_all();
+    }
+
+    /// Tells the next owner's host that a group was left to it, and that this one subscribes there: its clocks are to cover what the
+    /// next owner publishes from the beginning.
+    fn offer(&mut self, group: GroupId) {
+        let Some(Giving { to, handover, next: Some(next) }) = self.handovers.giving.get_mut(&group) else {
+            return;
+        };
+        let Some(outbound) = self.outbound.get(&group).filter(|_| !next.is_told) else { return };
+        let Some(newest) = &outbound.newest else { return };
+        next.is_told = true;
+        next.inbound.told = outbound.members.iter().cloned().map(Some).collect();
+        next.inbound.have = newest.versions.iter().copied().map(Some).collect();
+        let (to, left) = (*to, Left { handover: *handover, versions: newest.versions.clone() });
+        self.tell_next(group);
+        self.tell(to, Register::Handover(group, Some(left)));
+    }
+
+    /// Tells the next owner's host of the subscription to a group that was left to it.
+    fn tell_next(&mut self, group: GroupId) {
+        let Some(Giving { to, handover, next: Some(next) }) = self.handovers.giving.get(&group) else {
+            return;
+        };
+        let (to, said) = (*to, next.inbound.said(handover.epoch));
+        if !next.is_told {
+            return;
+        }
+        if let Some(peer) = self.peers.get_mut(&to)
+            && peer.stated.insert(group)
+        {
+            self.clocks.stir(to);
+        }
+        self.tell(to, Register::Subscription(group, said));
+    }
+
+    /// A worker wants what a group is now that was left.
+    pub(super) fn force_next(&mut self, group: GroupId, request: u32, question: u32, now_ns: u64) {
+        if let Some(next) = self.handovers.next_mut(group) {
+            next.inbound.requests.ask(request, question, now_ns);
+            self.tell_next(group);
+        }
+    }
+
+    /// Keeps what the host of a group's next owner says of it, if it has not said yet that it has taken it.
+    pub(super) fn keep_said(&mut self, from: HostId, serial: u64, register: &Register) -> bool {
+        let group = match register {
+            Register::Member(area, _) | Register::Ownerless(area, _) => area.group,
+            Register::Forced(group, _) | Register::Unsent(group, ..) => *group,
+            _ => return false,
+        };
+        if !self.handovers.is_left_to(group, from) {
+            return false;
+        }
+        if let Some(next) = self.handovers.next_mut(group) {
+            next.said.push((serial, register.clone()));
+        }
+        true
+    }
+
+    /// A group that was left had its next owner, if that is so as of this epoch: there was a later one.
+    pub(super) fn note_epoch(&mut self, cx: &mut Cx<'_>, group: GroupId, epoch: u64) {
+        if self.handovers.left_epoch(group).is_some_and(|left| left < epoch) {
+            self.has_gone(cx, group);
+        }
+    }
+
+    /// The next owner's host has taken a group that was left to it: from now on it is received.
+    pub(super) fn on_taken(&mut self, cx: &mut Cx<'_>, from: HostId, group: GroupId, epoch: u64) {
+        if self.handovers.is_left_to(group, from) && self.handovers.left_epoch(group) == Some(epoch) {
+            self.has_gone(cx, group);
+        }
+    }
+
+    /// A group that was left has been taken.
+    pub(super) fn has_gone(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        let Some(Giving { to, handover: Handover { epoch, .. }, next: Some(next) }) =
+            self.handovers.giving.remove(&group)
+        else {
+            return;
+        };
+        for host in self.outbound.get(&group).map(Outbound::hosts).unwrap_or_default() {
+            self.unsubscribe(cx, group, host);
+        }
+        if self.outbound.remove(&group).is_some_and(|outbound| outbound.forcing.is_under_way()) {
+            self.handovers.owed.insert(group);
+        }
+        self.tell(to, Register::Handover(group, None));
+        if let Some(peer) = self.peers.get_mut(&to) {
+            // A later agent of it would wait for the group again.
+            peer.outbox.withdraw(&Register::Moving(group, Owner { host: to, epoch }));
+        }
+        for host in self.handovers.early_hosts(group).filter(|host| *host != to).collect::<Vec<_>>() {
+            self.tell(host, Register::Moving(group, Owner { host: to, epoch }));
+        }
+        cx.memory.moved(group, to, epoch);
+        self.inbound.insert(group, next.inbound);
+        self.clocks.stir_all();
+        self.clocks.recount(to);
+        self.answer_attached(cx, group);
+        for (serial, register) in next.said {
+            self.on_register(cx, to, serial, register);
+        }
+    }
+
+    /// A group that was left is gone: nobody can have it any more.
+    pub(super) fn lose_next(&mut self, group: GroupId) {
+        if let Some(Giving { to, next: Some(_), .. }) = self.handovers.giving.remove(&group) {
+            self.tell(to, Register::Handover(group, None));
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! A group that another host has left to this one: it is taken when its last state is here.
+use super::arrivals::Phase;
+use super::forced::Forcing;
+use super::outbound::Outbound;
+use super::{AGAIN_NS, Cx, Mutant, Node};
+use crate::types::{AreaId, GroupId, HostId};
+use crate::wire::{Key, Left, Owner, Register};
+
+impl Node {
+    /// A host has left a group to this one.
+    pub(super) fn on_handover(&mut self, cx: &mut Cx<'_>, from: HostId, group: GroupId, left: Option<Left>) {
+        let Some(left) = left else {
+            self.handovers.offered.retain(|of, (by, _)| *of != group || *by != from);
+            return;
+        };
+        let epoch = left.handover.epoch;
+        self.note_epoch(cx, group, epoch);
+        if epoch <= self.epoch_of(group) {
+            self.tell(from, Register::Taken(group, epoch));
+            return;
+        }
+        self.handovers.offered.insert(group, (from, left));
+        self.take(cx, group);
+        if self.handovers.offered.contains_key(&group) {
+            self.expect(cx, from, group, epoch);
+        }
+    }
+
+    /// Takes a group that was left to this host, if its last state is here.
+    pub(super) fn take(&mut self, cx: &mut Cx<'_>, group: GroupId) {
+        let blind = self.mutant(Mutant::BlindTake);
+        let Some((from, Left { handover, versions })) = self.handovers.offered.get(&group) else { return };
+        let (from, handover) = (*from, *handover);
+        let epoch = handover.epoch;
+        let Some(inbound) = self.inbound.get(&group) else { return };
+        let is_whole = !matches!(inbound.phase, Phase::Arrived { .. });
+        let has_last = inbound.have.iter().copied().eq(versions.iter().copied().map(Some)) || blind;
+        // Clocks of this host are to cover what its new owner publishes from the beginning.
+        let is_known = inbound.is_on_demand() || self.handovers.early.contains_key(&(group, from));
+        if !is_whole || !has_last || !is_known {
+            return;
+        }
+        // As it is here is all that was written.
+        if let Some(request) = self.inbound.get_mut(&group).and_then(|it| it.requests.take_all()) {
+            cx.memory.answer(group, request, Some(cx.now), false);
+        }
+        if !cx.memory.take(group, handover) {
+            self.alarms.insert((cx.now + AGAIN_NS, group));
+            return;
+        }
+        self.counters.taken += 1;
+        self.handovers.offered.remove(&group);
+        self.handovers.expected.remove(&group);
+        self.handovers.owners.insert(group, Owner { host: self.config.host, epoch });
+        self.drop_held(group);
+        let inbound = self.inbound.remove(&group).expect("just seen");
+        // Its last owner's host knows of the subscription, and forgets it as it has left.
+        for host in self.peers.hosts() {
+            if let Some(peer) = self.peers.get_mut(&host) {
+                peer.outbox.begin_anew(Key::Subscription(group));
+            }
+        }
+        self.unsubscribe_from(group, &inbound, None);
+        let members = inbound.told.into_iter().map(Option::flatten).collect::<Vec<_>>();
+        let count = members.len() as u16;
+        let forcing =
+            if self.handovers.owed.remove(&group) { Forcing::under_way() } else { Forcing::default() };
+        self.outbound.insert(group, Outbound { members, forcing, ..Outbound::default() });
+        for member in 0..count {
+            let area = AreaId { group, member };
+            self.answer_lookups(cx, area, Ok(area));
+        }
+        let early = self.handovers.early.range((group, HostId(0))..=(group, HostId(u16::MAX)));
+        let early: Vec<_> = early.map(|((_, host), said)| (*host, said.clone())).collect();
+        for (host, said) in early {
+            self.handovers.early.remove(&(group, host));
+            self.on_subscription(cx, host, group, said);
+        }
+        self.tell(from, Register::Taken(group, epoch));
+        self.clocks.recount_all();
+        self.clocks.uncover(group);
+    }
+}
