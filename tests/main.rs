@@ -53,6 +53,7 @@ mod stalls;
 mod standstill;
 mod stragglers;
 mod tensor;
+mod unchanged;
 mod word2vec;
 mod write_log;
 

@@ -14,6 +14,7 @@ pub(crate) mod runtime;
 pub(crate) mod shared;
 #[cfg(test)]
 mod steps;
+pub(crate) mod unchanged;
 pub(crate) mod wait;
 pub(crate) mod wanted;
 mod work;

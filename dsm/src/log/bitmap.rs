@@ -142,6 +142,17 @@ impl<'s> Log<'s> {
         self.touch();
     }
 
+    /// Takes back the marks of a word of the lower level but those that `which` returns, of those that it is called with.
+    pub(crate) fn keep(&self, word: usize, which: impl FnOnce(u64) -> u64) {
+        let old = self.level0[word].load(Ordering::Relaxed);
+        let kept = old & which(old);
+        self.level0[word].store(kept, Ordering::Relaxed);
+        if kept == 0 {
+            let upper = &self.level1[word / 64];
+            upper.store(upper.load(Ordering::Relaxed) & !(1 << (word % 64)), Ordering::Relaxed);
+        }
+    }
+
     /// Marks the area as having something to publish.
     #[inline]
     pub(crate) fn touch(&self) {

@@ -5,6 +5,7 @@ use crate::api::worker::Worker;
 use crate::engine::area_core::AreaCore;
 use crate::engine::runtime::owned_set::{Hand, OwnedSet};
 use crate::engine::runtime::scan::Scanned;
+use crate::engine::unchanged::forget_unchanged;
 use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::{Error, Rank, Result};
 use crate::primitive::AtomicU64;
@@ -298,6 +299,9 @@ impl<T: Element> Owned<T> {
         let checked = self.check(worker).and_then(|()| worker.check_peer(to));
         if let Err(error) = checked.and_then(|()| self.check_leaving(worker, to)) {
             return Err(GiveError { error, owned: self });
+        }
+        if worker.shared().segment.spans_hosts() && worker.shared().segment.host_of(to).is_some() {
+            forget_unchanged(self.core());
         }
         let asleep = self.leave_hand(|word, me, epoch| ownership::give(word, me, to, epoch));
         let Some(asleep) = asleep else {
