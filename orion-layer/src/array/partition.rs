@@ -5,7 +5,7 @@ use crate::fabric::attach_to;
 use crate::fabric::shown::{self, Shown, read_shown};
 use crate::view::Window;
 use hectare_dsm::tasks::Runs;
-use hectare_dsm::{Area, Asked, Cells, Element, Error, Opened, Owned, Rank, Recalled, Worker};
+use hectare_dsm::{Area, Asked, Cells, Element, Error, Opened, Owned, Rank, Recalled, Tracking, Worker};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -50,7 +50,8 @@ pub(crate) struct Partition<T: Element> {
 }
 
 impl<T: Element> Partition<T> {
-    /// The area of a partition: no log and, on one host, no reader copy; to other hosts it goes when it is given or asked for.
+    /// The area of a partition: on one host, no log and no reader copy. To other hosts it goes when it is given or asked for, without
+    /// lines that are as they were: that takes a log.
     pub(crate) fn create<const N: usize>(
         worker: &mut Worker,
         name: &str,
@@ -59,7 +60,7 @@ impl<T: Element> Partition<T> {
         let row = if N > 1 { window.row_len() } else { 1 };
         let spans_hosts = shown::spans_hosts(worker);
         let spec = shown::spec(name, spans_hosts).row(row.max(1));
-        let spec = if spans_hosts { spec.on_demand() } else { spec };
+        let spec = if spans_hosts { spec.on_demand().tracking(Tracking::Logged) } else { spec };
         Ok(worker.create(spec, window.len())?)
     }
 
