@@ -204,7 +204,15 @@ fn an_area_goes_to_another_host_and_comes_back() {
     let about = agent.describe(area).unwrap();
     assert_eq!((about.remote, about.owner, about.left_to, about.epoch), (true, Some(2), Some(4), epoch));
     agent.refer(area, 0, epoch);
-    assert_eq!(agent.describe(area).unwrap().owner, Some(2), "no later epoch");
+    let about = agent.describe(area).unwrap();
+    assert_eq!(
+        (about.owner, about.left_to),
+        (Some(2), Some(4)),
+        "no later epoch, and not the host that it was left to"
+    );
+    agent.refer(area, 2, epoch);
+    let about = agent.describe(area).unwrap();
+    assert_eq!((about.owner, about.left_to, about.epoch), (Some(2), None, epoch), "it has come there");
     agent.refer(area, 0, epoch + 1);
     assert_eq!(agent.describe(area).unwrap().owner, Some(0));
     // The owner there goes on, and gives it back; lines of a cut that was never complete are taken back.

@@ -434,7 +434,7 @@ mod tests {
         AreaId, Arrival, Description, ElementType, Event, GroupId, HostId, Memory, Run, Version,
     };
 
-    /// The giver of a group leaves it to a host when that says that it has all of it: what cannot be handed over to the rounds is never
+    /// The giver of a group lets its last state go when a host has taken it: what cannot be handed over to the rounds is never
     /// said to be there, neither at once nor after a round or by the next agent.
     #[test]
     fn a_state_that_cannot_be_handed_over_is_never_visible() {

@@ -410,13 +410,16 @@ pub(crate) fn arrive(word: &AtomicU64, to: u32, epoch: u64, gone: bool) -> Optio
     change(word, |seen| seen.is_remote() && seen.epoch() < epoch, next)
 }
 
-/// The owner of an area of another host is on host `host` now; `None` if that is known, or a later one. Of an area that was left to a
-/// worker there, as of this epoch: it has come there.
+/// The owner of an area of another host is on host `host` now; `None` if that is known, or a later one.
 pub(crate) fn refer(word: &AtomicU64, host: usize, epoch: u64) -> Option<bool> {
     let next = OwnershipWord::remote(Some(host), epoch);
-    let is_news =
-        |seen: OwnershipWord| seen.epoch() < epoch || (seen.epoch() == epoch && seen.left_to().is_some());
-    change(word, |seen| seen.is_remote() && is_news(seen), next)
+    change(word, |seen| seen.is_remote() && seen.epoch() < epoch, next)
+}
+
+/// An area that was left to worker `to` of host `host` has come there. `None` if it was not left to that one, as of this epoch.
+pub(crate) fn has_come(word: &AtomicU64, to: u32, host: usize, epoch: u64) -> Option<bool> {
+    let next = OwnershipWord::remote(Some(host), epoch);
+    change(word, |seen| seen.left_to() == Some(to) && seen.epoch() == epoch, next)
 }
 
 /// Notes that the owner of an area of another host has dropped it, or that there is one again; `None` if that is known, or it is not

@@ -240,11 +240,6 @@ impl Judge {
         self.owners.values().all(Option::is_some)
     }
 
-    /// Whether a group was left by an owner and not taken by the next one.
-    pub(crate) fn is_between_owners(&self, group: GroupId) -> bool {
-        self.owners.get(&group) == Some(&None)
-    }
-
     /// Whether who shows the state of `round` has that of round `needed`.
     pub(crate) fn has(&self, group: GroupId, round: Option<u64>, needed: u64) -> bool {
         needed == 0 || round.is_some_and(|round| round >= needed || self.same(group, round, needed))

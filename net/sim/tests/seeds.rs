@@ -162,7 +162,7 @@ fn what_nobody_asked_for() {
 
 #[test]
 fn a_group_that_is_left_before_the_next_owner_has_it() {
-    is_found(Mutant::BlindTake, &[Promise::OneWriter]);
+    is_found(Mutant::BlindTake, &[Promise::OneWriter, Promise::Requests]);
 }
 
 #[test]

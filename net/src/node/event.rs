@@ -173,7 +173,7 @@ pub enum Event<'b> {
         /// As it stands in the memory: it rises from 1 with each change of owner, also of those that no other host heard of, and
         /// already when the group is given, not only when it is left.
         epoch: u64,
-        /// The worker that this host gave it to: the last owner known was here.
+        /// The worker that this host has left it to, if it is not known to have come there.
         given: Option<u32>,
         /// It is given to a worker of another host, and not left yet.
         leaving: bool,

@@ -170,6 +170,9 @@ impl Node {
 
     /// A round of this host has published what was asked for.
     pub(super) fn forced(&mut self, cx: &mut Cx<'_>, group: GroupId, postponed: bool) {
+        // Of what was left, all was published, and its next owner's host is sent it.
+        let is_left = self.handovers.is_left(group);
+        let postponed = postponed && !is_left;
         let Some(outbound) = self.outbound.get_mut(&group) else { return self.handovers.paid(group) };
         let mut answers = Vec::new();
         for (host, forced) in outbound.forcing.answer() {
@@ -179,7 +182,7 @@ impl Node {
                 answers.push((host, Forced { forced, round, is_newest, postponed }));
             }
         }
-        if outbound.forcing.go_on() {
+        if !is_left && outbound.forcing.go_on() {
             cx.memory.force(group);
         }
         for (host, answer) in answers {

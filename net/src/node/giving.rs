@@ -4,7 +4,7 @@ use super::arrivals::Inbound;
 use super::outbound::Outbound;
 use super::{AGAIN_NS, Cx, Mutant, Node};
 use crate::types::{AreaId, GroupId, HostId};
-use crate::wire::{Handover, Left, Owner, Register, Stage, Subscription};
+use crate::wire::{Handover, Key, Left, Owner, Register, Stage, Subscription};
 
 /// A group of this host that was given to a worker of another.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Next {
     pub(super) inbound: Inbound,
     /// The next owner's host was told of the subscription, and that the group is left to it.
     is_told: bool,
-    /// What that host has said meanwhile, with the serials, if it is its owner.
+    /// What the present agent of that host has said meanwhile, with the serials, if it is its owner.
     said: Vec<(u64, Register)>,
 }
 
@@ -128,8 +128,19 @@ impl Node {
         next.inbound.told = outbound.members.iter().cloned().map(Some).collect();
         next.inbound.have = newest.versions.iter().copied().map(Some).collect();
         let (to, left) = (*to, Left { handover: *handover, versions: newest.versions.clone() });
-        self.tell_next(group);
         self.tell(to, Register::Handover(group, Some(left)));
+        self.tell_next(group);
+    }
+
+    /// The next owner's host subscribes anew to a group that was left to it. Where that was not known, nor was this host's subscription
+    /// kept.
+    pub(super) fn tell_next_again(&mut self, group: GroupId) {
+        if let Some(to) = self.handovers.next_host(group)
+            && let Some(peer) = self.peers.get_mut(&to)
+        {
+            peer.outbox.forget(|key| *key == Key::Subscription(group));
+            self.tell_next(group);
+        }
     }
 
     /// Tells the next owner's host of the subscription to a group that was left to it.
@@ -168,6 +179,8 @@ impl Node {
             return false;
         }
         if let Some(next) = self.handovers.next_mut(group) {
+            let key = register.key();
+            next.said.retain(|(_, other)| other.key() != key);
             next.said.push((serial, register.clone()));
         }
         true
@@ -189,7 +202,7 @@ impl Node {
 
     /// A group that was left has been taken.
     pub(super) fn has_gone(&mut self, cx: &mut Cx<'_>, group: GroupId) {
-        let Some(Giving { to, handover: Handover { epoch, .. }, next: Some(next) }) =
+        let Some(Giving { to, handover: Handover { epoch, .. }, next: Some(mut next) }) =
             self.handovers.giving.remove(&group)
         else {
             return;
@@ -197,8 +210,15 @@ impl Node {
         for host in self.outbound.get(&group).map(Outbound::hosts).unwrap_or_default() {
             self.unsubscribe(cx, group, host);
         }
-        if self.outbound.remove(&group).is_some_and(|outbound| outbound.forcing.is_under_way()) {
-            self.handovers.owed.insert(group);
+        if let Some(outbound) = self.outbound.remove(&group) {
+            if outbound.forcing.is_under_way() {
+                self.handovers.owed.insert(group);
+            }
+            if !next.is_told {
+                // This agent has said nothing of it yet, as one that finds what it received.
+                next.inbound.told = outbound.members.into_iter().map(Some).collect();
+                next.inbound.floor = u64::MAX;
+            }
         }
         self.tell(to, Register::Handover(group, None));
         if let Some(peer) = self.peers.get_mut(&to) {
@@ -210,11 +230,27 @@ impl Node {
         }
         cx.memory.moved(group, to, epoch);
         self.inbound.insert(group, next.inbound);
+        if !next.is_told {
+            self.reserve(cx, group);
+            self.restate_subscription(group);
+        }
         self.clocks.stir_all();
         self.clocks.recount(to);
         self.answer_attached(cx, group);
-        for (serial, register) in next.said {
+        // What it said before it subscribed last, it did not say as the owner.
+        let subscribed = self.newest(to, Key::Subscription(group));
+        for (serial, register) in next.said.into_iter().filter(|(serial, _)| *serial > subscribed) {
             self.on_register(cx, to, serial, register);
+        }
+    }
+
+    /// The agent of a host is another one: what the one before said of groups that were left to it is void.
+    pub(super) fn forget_said(&mut self, host: HostId) {
+        let groups: Vec<GroupId> = self.handovers.left_to(host).collect();
+        for group in groups {
+            if let Some(next) = self.handovers.next_mut(group) {
+                next.said.clear();
+            }
         }
     }
 

@@ -336,6 +336,7 @@ impl Node {
             peer.outbox.restate();
             self.forget_subscriber(cx, host);
             self.handovers.forget_early(host, None);
+            self.forget_said(host);
             self.forget_cuts(cx, host);
             self.clocks.forget(host);
             if let Some(directory) = &mut self.directory {

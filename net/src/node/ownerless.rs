@@ -63,7 +63,7 @@ impl Node {
     }
 
     /// The newest serial of what a host has said.
-    fn newest(&self, from: HostId, key: Key) -> u64 {
+    pub(super) fn newest(&self, from: HostId, key: Key) -> u64 {
         self.peers.get(&from).map_or(0, |peer| peer.inbox.newest(&key))
     }
 

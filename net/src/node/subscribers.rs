@@ -216,6 +216,9 @@ impl Node {
                 self.tell(from, Register::Member(AreaId { group, member: member as u16 }, description));
             }
             self.tell_ownerless(from, group);
+            if is_left {
+                self.tell_next_again(group);
+            }
         }
         self.stirred.insert(group);
         self.clocks.stir(from);

@@ -54,7 +54,7 @@ impl Node {
         self.handovers.owners.insert(group, Owner { host: self.config.host, epoch });
         self.drop_held(group);
         let inbound = self.inbound.remove(&group).expect("just seen");
-        // Its last owner's host knows of the subscription, and forgets it as it has left.
+        // Its last owner's host knows of the subscription, and forgets it when it hears that the group was taken.
         for host in self.peers.hosts() {
             if let Some(peer) = self.peers.get_mut(&host) {
                 peer.outbox.begin_anew(Key::Subscription(group));

@@ -157,12 +157,17 @@ impl Agent {
     }
 
     /// Notes that the owner of an area of another host is on host `host` now, as of the hand-over of this epoch. Of no effect if a
-    /// later one is known. An area that this host has left ([`Agent::leave`]) is `left_to` that worker until then: its states can
-    /// still be pinned, and are to be sent there.
+    /// later one is known.
+    ///
+    /// An area that this host has left ([`Agent::leave`]) is `left_to` a worker, until this says that it has come to the host of that
+    /// one, or gone on: until then its last state is to be sent there, by the next agent, too.
     pub fn refer(&self, area: AreaId, host: usize, epoch: u64) {
         if self.desk.hold(area).is_ok() {
-            let slot = &self.desk.shared.segment.areas()[area.index as usize];
-            self.wake(area, ownership::refer(&slot.own.ownership, host, epoch));
+            let segment = &self.desk.shared.segment;
+            let word = &segment.areas()[area.index as usize].own.ownership;
+            let left_to = ownership::load(word).left_to().filter(|to| segment.host_of(*to) == Some(host));
+            let has_come = left_to.and_then(|to| ownership::has_come(word, to, host, epoch));
+            self.wake(area, has_come.or_else(|| ownership::refer(word, host, epoch)));
             self.desk.release(area);
         }
     }

@@ -141,12 +141,8 @@ impl Memory for HostMemory {
         }
         self.end_writes(group);
         let Some(remote) = self.remote.get_mut(&group) else { return true };
-        // Publishing may not fail for groups that this host has left, as they stay known here; nor for a group that its owner has left
-        // to this host, as it is nowhere else.
-        let judge = self.judge.borrow();
-        let may_fail =
-            !self.left.contains(&group) && judge.now < self.fails_until && !judge.is_between_owners(group);
-        drop(judge);
+        // Publishing may not fail for groups that this host has left, as they stay known here.
+        let may_fail = !self.left.contains(&group) && self.judge.borrow().now < self.fails_until;
         let is_new = |(member, version): (&RemoteArea, &Version)| member.version < Some(*version);
         let fails = may_fail && self.random.chance(self.failing);
         if fails && remote.members.iter().zip(&arrival.versions).any(is_new) {

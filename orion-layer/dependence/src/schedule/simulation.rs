@@ -197,19 +197,21 @@ impl Ring {
 fn the_model_says_what_a_simulation_of_the_ring_does() {
     let mut errors = Vec::new();
     let mut bounds = Vec::new();
-    for seed in 0..80 {
+    for seed in 0..400 {
         let ring = Ring::random(seed);
         let predicted = ring.predict();
         // Barriers are no part of the simulation.
         let time = predicted.total_ns() - 3.0 * ring.link.barrier_ns - 2000.0;
         let simulated = ring.simulate();
         let error = time / simulated - 1.0;
-        assert!(error.abs() < 0.1, "seed {seed}: {time} ns, and simulated {simulated}");
+        assert!(error.abs() < 0.2, "seed {seed}: {time} ns, and simulated {simulated}");
         errors.push(error.abs());
         bounds.push(predicted.bound());
     }
     errors.sort_by(f64::total_cmp);
     assert!(errors[errors.len() / 2] < 0.01, "median error {}", errors[errors.len() / 2]);
+    let most = errors[errors.len() * 99 / 100];
+    assert!(most < 0.1, "one in a hundred is off by more than {most}");
     for bound in [Bound::Compute, Bound::Steps, Bound::Link] {
         assert!(bounds.contains(&bound), "{bound:?} is not among what was simulated");
     }
