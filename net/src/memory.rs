@@ -94,7 +94,7 @@ pub trait Memory {
 
     /// A state of a received group is whole: the next round that may publish it does. The node touches the group again when
     /// it was told that it is visible. False if it cannot be published: then the node lets the group go, and begins anew if it is
-    /// to come here. What is published here already can be: its sender may have heard so, and leave the group to this host.
+    /// to come here. What is published here already can be: its sender may have heard so, and have let it go.
     fn commit(&mut self, group: GroupId, arrival: Arrival) -> bool;
 
     /// Workers of a host have all reached a clock.

@@ -548,7 +548,7 @@ impl Node {
                     Phase::Arrived { cut, round, refused: false };
                 return self.visible(cx, group, &[]);
             }
-            // Its sender is told that nobody subscribes, and never that it is here: it may be about to leave the group to this host.
+            // Its sender is told that nobody subscribes, and never that it is here: it would let it go, though it may be nowhere else.
             self.refuse_from(cx, AreaId { group, member: 0 }, NameError::Deleted);
             return self.detach(cx, group);
         }
