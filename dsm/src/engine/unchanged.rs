@@ -2,6 +2,7 @@
 use crate::engine::area_core::AreaCore;
 use crate::memory::copy::diff_lines;
 use crate::segment::layout::LINE;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// So many words of the log, spread over the area, are looked at first, to see whether some lines are unchanged.
@@ -39,22 +40,48 @@ pub(crate) fn forget_unchanged(core: &AreaCore) {
 
 /// Those of the marked lines of a word of the log that differ from the newest reader copy.
 fn changed(core: &AreaCore, word: usize, marked: u64) -> u64 {
-    let parts = core.parts();
-    let (writer, reader) = (parts.writer(), parts.reader(parts.current()));
     let (mut left, mut changed) = (marked, 0);
     while left != 0 {
-        let first = left.trailing_zeros();
-        let count = (left >> first).trailing_ones();
-        let run = (u64::MAX >> (64 - count)) << first;
-        left &= !run;
-        let start = (word * 64 + first as usize) * LINE as usize;
-        // SAFETY: both copies have all lines that are marked. The caller owns the area and stands outside of rounds, so nobody writes
-        // the writer copy; and no round that could write the reader copy plans this area without its owner's arrival.
-        unsafe {
-            let (writer, reader) = (writer.add(start), reader.add(start));
-            // At most 64 lines: one block.
-            diff_lines(writer, reader, count as usize * LINE as usize, |_, mask| changed |= mask << first);
-        }
+        let first = left.trailing_zeros() as usize;
+        let count = (left >> first).trailing_ones() as usize;
+        left &= !bits(first..first + count);
+        let start = word * 64;
+        changed_lines(core, start + first..start + first + count, |lines| {
+            changed |= bits(lines.start - start..lines.end - start);
+        });
     }
     changed
+}
+
+/// The bits of a range, which is not empty, of a word.
+fn bits(range: Range<usize>) -> u64 {
+    (u64::MAX >> (64 - range.len())) << range.start
+}
+
+/// Calls `visit` with runs of those lines in which the writer copy differs from the newest reader copy; lines that the area does not have
+/// are passed over.
+///
+/// To be called by the owner, outside of rounds.
+pub(crate) fn changed_lines(core: &AreaCore, lines: Range<usize>, mut visit: impl FnMut(Range<usize>)) {
+    let parts = core.parts();
+    let end = lines.end.min(core.layout.lines as usize);
+    if lines.start >= end {
+        return;
+    }
+    let (writer, reader) = (parts.writer(), parts.reader(parts.current()));
+    let start = lines.start * LINE as usize;
+    let len = (end - lines.start) * LINE as usize;
+    // SAFETY: both copies have all lines of the area. The caller owns it and stands outside of rounds, so nobody writes the writer copy;
+    // and no round that could write the reader copy plans this area without its owner's arrival.
+    unsafe {
+        diff_lines(writer.add(start), reader.add(start), len, |block, mut mask| {
+            while mask != 0 {
+                let low = mask.trailing_zeros() as usize;
+                let run = (mask >> low).trailing_ones() as usize;
+                let line = lines.start + block * 64 + low;
+                visit(line..line + run);
+                mask &= !bits(low..low + run);
+            }
+        });
+    }
 }

@@ -271,13 +271,17 @@ impl Node {
 
     pub(super) fn restate_subscription(&mut self, group: GroupId) {
         let said = self.inbound[&group].said(self.epoch_of(group));
-        let owner = self.owner_of(group);
-        if let Some(peer) = self.peers.get_mut(&owner)
+        self.state_subscription(self.owner_of(group), group, said);
+    }
+
+    /// Tells a host of a subscription: both count that it has heard of the group.
+    pub(super) fn state_subscription(&mut self, to: HostId, group: GroupId, said: Subscription) {
+        if let Some(peer) = self.peers.get_mut(&to)
             && peer.stated.insert(group)
         {
-            self.clocks.stir(owner);
+            self.clocks.stir(to);
         }
-        self.tell(owner, Register::Subscription(group, said));
+        self.tell(to, Register::Subscription(group, said));
     }
 
     /// The agent of a host is another one: its cuts are numbered from 1, and what was under way is not finished.
@@ -403,8 +407,8 @@ impl Node {
     /// A cut begins.
     pub(super) fn on_cut(&mut self, cx: &mut Cx<'_>, from: HostId, cut: Cut) {
         let stale_accepted = self.mutant(Mutant::StaleCut);
-        let next = self.handovers.next_mut(cut.group).map(|next| next.inbound.first_state);
-        if next.is_some_and(|first| cut.base >= first) && self.handovers.is_left_to(cut.group, from) {
+        let departed = self.handovers.departed_mut(cut.group).map(|departed| departed.inbound.first_state);
+        if departed.is_some_and(|first| cut.base >= first) && self.handovers.is_left_to(cut.group, from) {
             // It is made for the subscription at the next owner's host.
             self.has_gone(cx, cut.group);
         }

@@ -136,7 +136,7 @@ impl Node {
     pub(super) fn force(&mut self, cx: &mut Cx<'_>, group: GroupId, request: u32) {
         let question = self.next_question();
         let Some(inbound) = self.inbound.get_mut(&group) else {
-            return self.force_next(group, request, question, cx.now);
+            return self.ask_there(group, request, question, cx.now);
         };
         inbound.requests.ask(request, question, cx.now);
         self.restate_subscription(group);

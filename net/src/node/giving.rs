@@ -13,12 +13,12 @@ pub(super) struct Giving {
     pub(super) to: HostId,
     pub(super) handover: Handover,
     /// If it was left: how it is received from there as soon as it is taken.
-    pub(super) next: Option<Next>,
+    pub(super) departed: Option<Departed>,
 }
 
 /// A group that was left and is not taken yet, as it is received then.
 #[derive(Debug)]
-pub(super) struct Next {
+pub(super) struct Departed {
     pub(super) inbound: Inbound,
     /// The next owner's host was told of the subscription, and that the group is left to it.
     is_told: bool,
@@ -26,9 +26,9 @@ pub(super) struct Next {
     said: Vec<(u64, Register)>,
 }
 
-impl Next {
-    pub(super) fn new(inbound: Inbound) -> Next {
-        Next { inbound, is_told: false, said: Vec::new() }
+impl Departed {
+    pub(super) fn new(inbound: Inbound) -> Departed {
+        Departed { inbound, is_told: false, said: Vec::new() }
     }
 }
 
@@ -38,7 +38,7 @@ impl Node {
         if !self.outbound.contains_key(&group) || self.peers.get(&to).is_none() {
             return;
         }
-        self.handovers.giving.insert(group, Giving { to, handover, next: None });
+        self.handovers.giving.insert(group, Giving { to, handover, departed: None });
         self.tell(to, Register::Moving(group, Owner { host: to, epoch: handover.epoch }));
         self.stirred.insert(group);
     }
@@ -48,7 +48,7 @@ impl Node {
     pub(super) fn part(&mut self, cx: &mut Cx<'_>, group: GroupId) {
         let Some(giving) = self.handovers.giving.get(&group) else { return };
         let (to, handover) = (giving.to, giving.handover);
-        if giving.next.is_some() {
+        if giving.departed.is_some() {
             return self.offer(group);
         }
         let Some(outbound) = self.outbound.get(&group) else { return };
@@ -99,8 +99,14 @@ impl Node {
             self.alarms.insert((cx.now + AGAIN_NS, group));
             return;
         }
+        self.has_left(cx, group, &others);
+    }
+
+    /// The memory has left a group that was given away: it goes on being sent, and those of an area on demand who have copies are told
+    /// where it went when it has been taken.
+    fn has_left(&mut self, cx: &mut Cx<'_>, group: GroupId, others: &[HostId]) {
         self.counters.left += 1;
-        for host in others {
+        for &host in others {
             // Until it says that it has gone over, it is a subscriber here: the group may come back before that.
             let subscriber = &self.outbound[&group].subscribers[&host];
             let is_open = subscriber.asked.is_some() || subscriber.wanted.is_some();
@@ -109,9 +115,11 @@ impl Node {
             self.handovers.early.insert((group, host), said);
             self.unsubscribe(cx, group, host);
         }
-        let next = Next::new(self.new_inbound(0));
-        self.handovers.giving.insert(group, Giving { to, handover, next: Some(next) });
-        self.handovers.owners.insert(group, Owner { host: to, epoch: handover.epoch });
+        let departed = Departed::new(self.new_inbound(0));
+        let giving = self.handovers.giving.get_mut(&group).expect("it was given away");
+        giving.departed = Some(departed);
+        let owner = Owner { host: giving.to, epoch: giving.handover.epoch };
+        self.handovers.owners.insert(group, owner);
         self.offer(group);
         self.clocks.stir_all();
     }
@@ -119,52 +127,49 @@ impl Node {
     /// Tells the next owner's host that a group was left to it, and that this one subscribes there: its clocks are to cover what the
     /// next owner publishes from the beginning.
     fn offer(&mut self, group: GroupId) {
-        let Some(Giving { to, handover, next: Some(next) }) = self.handovers.giving.get_mut(&group) else {
+        let Some(Giving { to, handover, departed: Some(departed) }) = self.handovers.giving.get_mut(&group)
+        else {
             return;
         };
-        let Some(outbound) = self.outbound.get(&group).filter(|_| !next.is_told) else { return };
+        let Some(outbound) = self.outbound.get(&group).filter(|_| !departed.is_told) else { return };
         let Some(newest) = &outbound.newest else { return };
-        next.is_told = true;
-        next.inbound.told = outbound.members.iter().cloned().map(Some).collect();
-        next.inbound.have = newest.versions.iter().copied().map(Some).collect();
+        departed.is_told = true;
+        departed.inbound.told = outbound.members.iter().cloned().map(Some).collect();
+        departed.inbound.have = newest.versions.iter().copied().map(Some).collect();
         let (to, left) = (*to, Left { handover: *handover, versions: newest.versions.clone() });
         self.tell(to, Register::Handover(group, Some(left)));
-        self.tell_next(group);
+        self.subscribe_there(group);
     }
 
     /// The next owner's host subscribes anew to a group that was left to it. Where that was not known, nor was this host's subscription
     /// kept.
-    pub(super) fn tell_next_again(&mut self, group: GroupId) {
+    pub(super) fn subscribe_there_again(&mut self, group: GroupId) {
         if let Some(to) = self.handovers.next_host(group)
             && let Some(peer) = self.peers.get_mut(&to)
         {
             peer.outbox.forget(|key| *key == Key::Subscription(group));
-            self.tell_next(group);
+            self.subscribe_there(group);
         }
     }
 
     /// Tells the next owner's host of the subscription to a group that was left to it.
-    fn tell_next(&mut self, group: GroupId) {
-        let Some(Giving { to, handover, next: Some(next) }) = self.handovers.giving.get(&group) else {
+    fn subscribe_there(&mut self, group: GroupId) {
+        let Some(Giving { to, handover, departed: Some(departed) }) = self.handovers.giving.get(&group)
+        else {
             return;
         };
-        let (to, said) = (*to, next.inbound.said(handover.epoch));
-        if !next.is_told {
+        let (to, said) = (*to, departed.inbound.said(handover.epoch));
+        if !departed.is_told {
             return;
         }
-        if let Some(peer) = self.peers.get_mut(&to)
-            && peer.stated.insert(group)
-        {
-            self.clocks.stir(to);
-        }
-        self.tell(to, Register::Subscription(group, said));
+        self.state_subscription(to, group, said);
     }
 
     /// A worker wants what a group is now that was left.
-    pub(super) fn force_next(&mut self, group: GroupId, request: u32, question: u32, now_ns: u64) {
-        if let Some(next) = self.handovers.next_mut(group) {
-            next.inbound.requests.ask(request, question, now_ns);
-            self.tell_next(group);
+    pub(super) fn ask_there(&mut self, group: GroupId, request: u32, question: u32, now_ns: u64) {
+        if let Some(departed) = self.handovers.departed_mut(group) {
+            departed.inbound.requests.ask(request, question, now_ns);
+            self.subscribe_there(group);
         }
     }
 
@@ -178,10 +183,10 @@ impl Node {
         if !self.handovers.is_left_to(group, from) {
             return false;
         }
-        if let Some(next) = self.handovers.next_mut(group) {
+        if let Some(departed) = self.handovers.departed_mut(group) {
             let key = register.key();
-            next.said.retain(|(_, other)| other.key() != key);
-            next.said.push((serial, register.clone()));
+            departed.said.retain(|(_, other)| other.key() != key);
+            departed.said.push((serial, register.clone()));
         }
         true
     }
@@ -202,7 +207,7 @@ impl Node {
 
     /// A group that was left has been taken.
     pub(super) fn has_gone(&mut self, cx: &mut Cx<'_>, group: GroupId) {
-        let Some(Giving { to, handover: Handover { epoch, .. }, next: Some(mut next) }) =
+        let Some(Giving { to, handover: Handover { epoch, .. }, departed: Some(mut departed) }) =
             self.handovers.giving.remove(&group)
         else {
             return;
@@ -214,10 +219,10 @@ impl Node {
             if outbound.forcing.is_under_way() {
                 self.handovers.owed.insert(group);
             }
-            if !next.is_told {
+            if !departed.is_told {
                 // This agent has said nothing of it yet, as one that finds what it received.
-                next.inbound.told = outbound.members.into_iter().map(Some).collect();
-                next.inbound.floor = u64::MAX;
+                departed.inbound.told = outbound.members.into_iter().map(Some).collect();
+                departed.inbound.floor = u64::MAX;
             }
         }
         self.tell(to, Register::Handover(group, None));
@@ -229,8 +234,8 @@ impl Node {
             self.tell(host, Register::Moving(group, Owner { host: to, epoch }));
         }
         cx.memory.moved(group, to, epoch);
-        self.inbound.insert(group, next.inbound);
-        if !next.is_told {
+        self.inbound.insert(group, departed.inbound);
+        if !departed.is_told {
             self.reserve(cx, group);
             self.restate_subscription(group);
         }
@@ -239,7 +244,7 @@ impl Node {
         self.answer_attached(cx, group);
         // What it said before it subscribed last, it did not say as the owner.
         let subscribed = self.newest(to, Key::Subscription(group));
-        for (serial, register) in next.said.into_iter().filter(|(serial, _)| *serial > subscribed) {
+        for (serial, register) in departed.said.into_iter().filter(|(serial, _)| *serial > subscribed) {
             self.on_register(cx, to, serial, register);
         }
     }
@@ -248,15 +253,15 @@ impl Node {
     pub(super) fn forget_said(&mut self, host: HostId) {
         let groups: Vec<GroupId> = self.handovers.left_to(host).collect();
         for group in groups {
-            if let Some(next) = self.handovers.next_mut(group) {
-                next.said.clear();
+            if let Some(departed) = self.handovers.departed_mut(group) {
+                departed.said.clear();
             }
         }
     }
 
     /// A group that was left is gone: nobody can have it any more.
-    pub(super) fn lose_next(&mut self, group: GroupId) {
-        if let Some(Giving { to, next: Some(_), .. }) = self.handovers.giving.remove(&group) {
+    pub(super) fn lose_departed(&mut self, group: GroupId) {
+        if let Some(Giving { to, departed: Some(_), .. }) = self.handovers.giving.remove(&group) {
             self.tell(to, Register::Handover(group, None));
         }
     }

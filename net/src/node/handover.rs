@@ -5,7 +5,7 @@
 //! so to that host, which takes it when it has the last state (`taking`). So there is no time at which two hosts write, and whoever
 //! has copies is known to the new owner's host before that publishes anything.
 use super::arrivals::Phase;
-use super::giving::{Giving, Next};
+use super::giving::{Departed, Giving};
 use super::{Cx, Mutant, Node};
 use crate::types::{GroupId, HostId};
 use crate::wire::{Handover, Key, Left, Owner, Register, Stage, Subscription};
@@ -44,7 +44,7 @@ impl Handovers {
 
     /// The groups that are to be left when all is told.
     pub(super) fn leaving(&self) -> impl Iterator<Item = GroupId> {
-        self.giving.iter().filter(|(_, giving)| giving.next.is_none()).map(|(group, _)| *group)
+        self.giving.iter().filter(|(_, giving)| giving.departed.is_none()).map(|(group, _)| *group)
     }
 
     /// The host of the worker that a group of this host was given to.
@@ -53,30 +53,34 @@ impl Handovers {
     }
 
     /// How a group that was left is received when it is taken.
-    pub(super) fn next_mut(&mut self, group: GroupId) -> Option<&mut Next> {
-        self.giving.get_mut(&group)?.next.as_mut()
+    pub(super) fn departed_mut(&mut self, group: GroupId) -> Option<&mut Departed> {
+        self.giving.get_mut(&group)?.departed.as_mut()
     }
 
-    /// Whether a group was left, and has not been taken as far as is known.
+    /// A group that was left, and has not been taken as far as is known.
+    fn left(&self, group: GroupId) -> Option<&Giving> {
+        self.giving.get(&group).filter(|giving| giving.departed.is_some())
+    }
+
+    /// Whether there is such a group.
     pub(super) fn is_left(&self, group: GroupId) -> bool {
-        self.left_epoch(group).is_some()
+        self.left(group).is_some()
     }
 
     /// Whether it was left to that host.
     pub(super) fn is_left_to(&self, group: GroupId, host: HostId) -> bool {
-        self.is_left(group) && self.next_host(group) == Some(host)
-    }
-
-    /// The groups that were left to a host.
-    pub(super) fn left_to(&self, host: HostId) -> impl Iterator<Item = GroupId> {
-        let left = self.giving.iter().filter(move |(_, giving)| giving.to == host && giving.next.is_some());
-        left.map(|(group, _)| *group)
+        self.left(group).is_some_and(|giving| giving.to == host)
     }
 
     /// As of which epoch a group was left.
     pub(super) fn left_epoch(&self, group: GroupId) -> Option<u64> {
-        let giving = self.giving.get(&group).filter(|giving| giving.next.is_some())?;
-        Some(giving.handover.epoch)
+        self.left(group).map(|giving| giving.handover.epoch)
+    }
+
+    /// The groups that were left to a host.
+    pub(super) fn left_to(&self, host: HostId) -> impl Iterator<Item = GroupId> {
+        let left = self.giving.iter().filter(move |(_, it)| it.to == host && it.departed.is_some());
+        left.map(|(group, _)| *group)
     }
 
     /// Whether a group is to come here.
@@ -147,9 +151,9 @@ impl Node {
         self.handovers.owners.insert(group, owner);
         if let Some(rank) = given.filter(|_| owner.host != self.config.host) {
             // Whether that one has taken it is to be seen.
-            let next = Some(Next::new(self.new_inbound(0)));
+            let departed = Some(Departed::new(self.new_inbound(0)));
             let handover = Handover { epoch: owner.epoch, rank };
-            self.handovers.giving.insert(group, Giving { to: owner.host, handover, next });
+            self.handovers.giving.insert(group, Giving { to: owner.host, handover, departed });
         }
     }
 
@@ -220,12 +224,7 @@ impl Node {
         };
         // Cuts from there are dropped until it is known to know of this (`go_over`): so it is to make none yet.
         let said = Subscription { stage: Stage::Busy, cut: 0, round: 0, ..inbound.said(owner.epoch) };
-        if let Some(peer) = self.peers.get_mut(&owner.host)
-            && peer.stated.insert(group)
-        {
-            self.clocks.stir(owner.host);
-        }
-        self.tell(owner.host, Register::Subscription(group, said));
+        self.state_subscription(owner.host, group, said);
         self.inbound.get_mut(&group).expect("just seen").asked.insert(owner.host);
         if self.peers.get(&owner.host).is_some_and(|peer| peer.outbox.is_heard(Key::Subscription(group))) {
             self.go_over(cx, owner.host, group);

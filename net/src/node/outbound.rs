@@ -369,8 +369,8 @@ impl Outbound {
         self.subscribers.keys().copied().collect()
     }
 
-    /// Whether the newest state is on its way to a subscriber, in packets. Of a group that was left, nothing is placed: its areas may be
-    /// the devices' of the next owner's host by then.
+    /// Whether the newest state is on its way to a subscriber, in packets. Where its lines are placed, a hand-over waits until they are
+    /// there.
     pub(super) fn sends_newest(&self, subscriber: &Subscriber) -> bool {
         let Some(ride) = subscriber.ride.as_ref().filter(|ride| ride.placed.is_none()) else { return false };
         let train = self.trains[ride.slot].as_ref();

@@ -83,7 +83,7 @@ impl Node {
             self.abandon_ride(cx, area.group, host);
         }
         if is_gone {
-            self.lose_next(area.group);
+            self.lose_departed(area.group);
             for &host in &subscribers {
                 self.unsubscribe(cx, area.group, host);
             }
@@ -217,7 +217,7 @@ impl Node {
             }
             self.tell_ownerless(from, group);
             if is_left {
-                self.tell_next_again(group);
+                self.subscribe_there_again(group);
             }
         }
         self.stirred.insert(group);

@@ -70,11 +70,10 @@ impl Node {
             let area = AreaId { group, member };
             self.answer_lookups(cx, area, Ok(area));
         }
-        let early = self.handovers.early.range((group, HostId(0))..=(group, HostId(u16::MAX)));
-        let early: Vec<_> = early.map(|((_, host), said)| (*host, said.clone())).collect();
-        for (host, said) in early {
-            self.handovers.early.remove(&(group, host));
-            self.on_subscription(cx, host, group, said);
+        for host in self.handovers.early_hosts(group).collect::<Vec<_>>() {
+            if let Some(said) = self.handovers.early.remove(&(group, host)) {
+                self.on_subscription(cx, host, group, said);
+            }
         }
         self.tell(from, Register::Taken(group, epoch));
         self.clocks.recount_all();

@@ -2,9 +2,9 @@
 use crate::engine::area_core::AreaCore;
 use crate::engine::runtime::Local;
 use crate::engine::shared::{Shared, check_is_asked_for};
+use crate::engine::unchanged::changed_lines;
 use crate::error::Error;
 use crate::log::track::Tracker;
-use crate::memory::copy::diff_lines;
 use crate::segment::layout::LINE;
 use crate::segment::parts::Parts;
 use std::ops::Range;
@@ -140,32 +140,9 @@ impl Scanned {
 
     /// Calls `visit` with the lines in `bytes` in which the writer copy differs from the newest reader copy.
     fn compare(&self, bytes: Range<usize>, mut visit: impl FnMut(&AreaCore, Range<usize>)) {
-        let parts = self.core.parts();
-        let end = bytes.end.min(self.bytes());
-        if bytes.start >= end {
-            return;
-        }
-        let (writer, reader) = (parts.writer(), parts.reader(parts.current()));
-        let first = bytes.start / LINE as usize;
-        // SAFETY: both copies have `bytes()` bytes. The caller owns the area and stands outside of rounds,
-        // so nobody writes the writer copy; and no round that could write the reader copy plans this area
-        // without its owner's arrival.
-        unsafe {
-            diff_lines(
-                writer.add(bytes.start),
-                reader.add(bytes.start),
-                end - bytes.start,
-                |block, mut mask| {
-                    while mask != 0 {
-                        let low = mask.trailing_zeros() as usize;
-                        let run = (mask >> low).trailing_ones() as usize;
-                        let line = first + block * 64 + low;
-                        visit(&self.core, line..line + run);
-                        mask = if low + run >= 64 { 0 } else { mask & (u64::MAX << (low + run)) };
-                    }
-                },
-            );
-        }
+        // Pages, or all of it: whole lines.
+        let lines = bytes.start / LINE as usize..bytes.end.div_ceil(LINE as usize);
+        changed_lines(&self.core, lines, |lines| visit(&self.core, lines));
     }
 
     fn report(&self, shared: &Shared, local: &Local, rank: crate::Rank, found: &[Range<usize>]) {
