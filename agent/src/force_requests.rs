@@ -1,4 +1,4 @@
-//! Requests of this host's workers to other hosts, until they are answered.
+//! Forced syncs that workers of this host request from other hosts, until they are answered.
 use hectare_dsm::AreaId;
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Publications of this host's areas that other hosts ask for.
+//! Forced syncs of this host's areas, which workers of other hosts request.
 use hectare_dsm as dsm;
 use hectare_dsm::agent::{Agent, Forced, Published};
 use hectare_net::GroupId;

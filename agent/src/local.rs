@@ -1,7 +1,7 @@
-//! Areas of this host that have no reader copies: no other host can have them. Others are told that they are there, so that
-//! whoever asks for one is told why it is not to be had.
+//! Areas of this host without reader copies, which other hosts cannot use. Other hosts are told that they exist, so that a worker that
+//! asks for one is told why it cannot have it.
 //!
-//! Each is alone in a group of its own. Its note is as that of an area that others can have.
+//! Each is a group of its own. Its note is like that of an area that others can use.
 use crate::names;
 use crate::note::Note;
 use hectare_dsm as dsm;

@@ -1,8 +1,8 @@
-//! What an agent notes of an area, so that the next one calls it the same.
+//! An area's identity between hosts, as an agent stores it in the area's slot for the agents after it.
 //!
 //! Three words: the group; the member plus one, with a bit that says whether the directory has accepted the name; and the last member of
-//! the group, which also tells those that were deleted. An agent that died while it wrote has written the first ones: a second word of
-//! zero is a note that is not whole.
+//! the group, which also counts those that were deleted. They are written in this order. If the second word is zero, the agent died
+//! while writing, and the note is incomplete.
 use hectare_dsm as dsm;
 use hectare_dsm::agent::Agent;
 use hectare_net::{AreaId, GroupId};

@@ -1,4 +1,4 @@
-//! Areas of this host: their numbers between hosts, and states that are pinned.
+//! Areas that are owned on this host: their ids between hosts, and the states that are pinned for sending.
 use crate::names;
 use crate::note::Note;
 use hectare_dsm as dsm;

@@ -1,4 +1,4 @@
-//! The port of DPDK that agents of a host use, if they do not use UDP of the system.
+//! The DPDK port of a host's agents, which they use instead of the system's UDP.
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 

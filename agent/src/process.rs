@@ -1,9 +1,8 @@
 //! The process of an agent, which the daemon of its host starts for one job.
 //!
 //! Its standard input is the job's memory, its [`Order`] as JSON is in its environment, its log goes to standard error. Its standard
-//! output is a pipe on which it says nothing: who started it closes the other end when the job is over. It ends with 0 when
-//! nobody needs it any more, with 2 if the job has failed, or cannot be served as ordered, and with anything else if it is to be
-//! started again.
+//! output is a pipe to which it writes nothing: the daemon closes the other end when the job is over. The exit code is 0 when the agent
+//! is no longer needed, 2 if the job has failed or cannot be served as ordered, and anything else if the agent is to be restarted.
 use crate::links::{self, Links, NoLink};
 use crate::memory::SegmentMemory;
 use crate::order::Order;

@@ -21,14 +21,14 @@ impl fmt::Display for Link {
     }
 }
 
-/// The ways to another host's agent. A session is by one of them from its beginning to its end: each attempt to begin one is by one
-/// way, one that nobody answers is followed by one by the next, and after the end of a session it is the first one's turn.
+/// The ways to another host's agent: links, each with an address. A session uses one of them from beginning to end. When an attempt to
+/// begin one is not answered, the next attempt uses the next way; after the end of a session, the first way is tried first again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reach {
     ways: Vec<(Link, SocketAddr)>,
     /// Why these, in this order.
     why: String,
-    /// Which of them is tried, or was taken.
+    /// The one that is being tried or in use.
     at: usize,
     /// Whether the first one was tried in vain.
     in_vain: bool,
@@ -40,7 +40,7 @@ impl Reach {
         Reach { ways: vec![(Link::Udp, address)], why: why.into(), at: 0, in_vain: false }
     }
 
-    /// Of a peer in a job of these hosts, for an agent that has a port, or has none for this reason. `on_link` says whether an
+    /// The ways to a peer in a job of these hosts. `port` says whether this agent has a port, or why not; `on_link`, whether an
     /// address can be reached from the port.
     pub(crate) fn of(
         peer: &JobHost,
@@ -72,7 +72,7 @@ impl Reach {
         self.ways[self.at].0
     }
 
-    /// Why by this one.
+    /// Why this way.
     pub fn why(&self) -> &str {
         match self.in_vain {
             true if self.at > 0 => "it could not be reached by DPDK when the session began",
@@ -85,7 +85,7 @@ impl Reach {
         self.ways.iter().all(|(link, _)| *link == Link::Dpdk)
     }
 
-    /// Whether there is another way if one is in vain.
+    /// Whether there is another way if one fails.
     pub fn has_several_ways(&self) -> bool {
         self.ways.len() > 1
     }
@@ -95,7 +95,7 @@ impl Reach {
         self.ways.iter().find(|(link, _)| *link == Link::Dpdk).map(|(_, address)| *address)
     }
 
-    /// An attempt at this address was in vain: whether it is another way's turn.
+    /// An attempt at this address was not answered: whether another way is tried next.
     pub(crate) fn unanswered(&mut self, address: SocketAddr) -> bool {
         if self.address() != address || self.ways.len() == 1 {
             return false;
@@ -108,7 +108,7 @@ impl Reach {
     /// A session has begun with a peer at this address.
     pub(crate) fn connected(&mut self, address: SocketAddr) {
         if let Some(at) = self.ways.iter().position(|(_, way)| *way == address) {
-            // If the peer called by another way than the first, that one was in vain for it.
+            // If the peer called by another way than the first, it had tried the first in vain.
             (self.at, self.in_vain) = (at, at > 0);
         }
     }

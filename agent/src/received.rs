@@ -1,7 +1,7 @@
-//! Areas of other hosts: made here, written line by line, handed over to the rounds.
+//! Areas of other hosts: created here, written line by line, and passed to the rounds of this host, which publish them.
 //!
-//! An area is hidden until data of it is published here, so that nobody finds zeros where its owner has more. Its note says what
-//! it is called between hosts.
+//! An area is hidden from lookups until data of it is published here: otherwise workers would find zeros where the owner has other
+//! values. Its note has its identity between hosts.
 use crate::force_requests::Requests;
 use crate::names;
 use crate::note::Note;

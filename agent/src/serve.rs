@@ -1,8 +1,8 @@
-//! The thread of the agent: it looks at the socket and at the memory for a while after the last work, then sleeps.
+//! The thread of the agent: it polls the socket and the memory for a while after the last work, then sleeps.
 //!
-//! It sleeps on the socket. The bell of the memory is a futex, so a second thread sleeps on that and wakes the first; only while the
-//! first one sleeps, so that whoever publishes wakes nobody in vain. Waiting on both at once would need `io_uring`; to look at the
-//! bell every so often would cost a wake-up a millisecond and up to a millisecond of delay.
+//! It sleeps on the socket. The memory's bell is a futex, so a second thread sleeps on that and wakes the first. It does so only while the
+//! first one sleeps, so that a publication never causes a needless wake-up. Waiting on both at once would need `io_uring`; polling the
+//! bell at intervals would cost a wake-up per millisecond, and up to a millisecond of delay.
 use crate::failure::Failure;
 use crate::relay::Relay;
 use crate::window::Questions;

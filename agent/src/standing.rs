@@ -1,4 +1,4 @@
-//! How an agent stands, in words and numbers for those who look.
+//! The status of an agent: its peers, sessions and counters, for `hectare peers`, `hectare trace` and metrics.
 use crate::order::Order;
 use crate::relay::{Peer, Relay};
 use hectare_session::{LinkStatus, Suite, Time};
@@ -16,7 +16,7 @@ fn nanos(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How the agent that was started by `order` stands.
+/// The status of the agent that was started by `order`.
 pub(crate) fn standing(order: &Order, relay: &Relay, now: Time) -> AgentStatus {
     let own = order.hosts.own();
     let name = |index: u16| order.hosts.hosts.get(usize::from(index)).map_or("", |host| &host.name);
@@ -59,7 +59,7 @@ pub(crate) fn standing(order: &Order, relay: &Relay, now: Time) -> AgentStatus {
     }
 }
 
-/// The steps of versions of an area through the host of `order`.
+/// The recorded steps of an area's versions on the host of `order`, from number `after` on.
 pub(crate) fn trace(order: &Order, relay: &mut Relay, now: Time, (area, after): (&str, u64)) -> TraceAnswer {
     let (owner, steps, next, dropped) = match relay.follow(now, area, after) {
         Some((owner, steps, next, dropped)) => (Some(owner.0), steps, next, dropped),
@@ -107,7 +107,7 @@ fn session(peer: &Peer, status: Option<LinkStatus>, now: Time) -> Option<Session
     })
 }
 
-/// The counters of node and sessions: a family, a cause or nothing, the value.
+/// The counters of the node, the sessions, the placer and the transport: a name, a cause or an empty text, and the value.
 fn counters(relay: &Relay) -> Vec<(String, String, u64)> {
     let (node, sessions) = relay.counters();
     let all = [

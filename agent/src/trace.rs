@@ -1,4 +1,4 @@
-//! The way of versions of an area through this agent, with times: recorded only while somebody looks, and not more than a ring holds.
+//! The steps of an area's versions through this agent, with times, for `hectare trace`: recorded in a ring, only while somebody asks.
 use hectare_net::wire::Stage;
 use hectare_net::{AreaId, GroupId, HostId, Version};
 use hectare_wire::{TraceStep, TraceWhat};

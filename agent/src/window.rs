@@ -1,7 +1,7 @@
-//! The agent's window to its own host: a socket in the run directory at which it is asked how it stands.
+//! The agent's control socket in the run directory, at which programs of its host ask for its status.
 //!
-//! A thread of its own waits there. What it has to know of the agent it has the agent's thread look up: that thread sees one word
-//! in memory when nobody asks.
+//! A thread of its own serves it, and passes the requests on to the agent's thread, which reads one word of memory to see that there
+//! are none.
 use crate::order::Order;
 use crate::relay::Relay;
 use crate::standing::{standing, trace};
@@ -19,11 +19,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 use tracing::warn;
 
-/// So many may ask at once; for one more, who has said nothing for longest goes.
+/// The most connections at a time; a further one replaces the one that has been silent for longest.
 const VISITORS: usize = 32;
 /// How long the agent's thread may take.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
-/// Between two looks whether the agent has ended.
+/// How often the thread checks whether the agent has ended.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 type Question = Box<dyn FnOnce(&mut Relay, Time) + Send>;

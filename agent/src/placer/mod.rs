@@ -1,6 +1,7 @@
-//! The agent's own hand on the memory of peers: lines are written there by an RDMA device, without a packet of the session.
+//! Lines that an RDMA device writes into the memory of peers, instead of being sent in packets (`NET.md`, "Placing").
 //!
-//! With the feature `rdma`. Without it, and without a device, a [`Placer`] places nothing, and says so to peers.
+//! [`Placer`] has two implementations: `rdma`, with the feature of that name, and else `none`, which places nothing and tells peers
+//! why. So does `rdma` if there is no device.
 #[cfg(feature = "rdma")]
 mod places;
 #[cfg(feature = "rdma")]
@@ -50,7 +51,7 @@ pub enum RdmaError {
 #[cfg_attr(not(feature = "rdma"), allow(dead_code, reason = "without it nothing is placed"))]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// A card for that of a peer.
+    /// A card, which is to be sent to the placer of a peer.
     Card(HostId, Vec<u8>),
     /// Whether lines can be placed at a peer.
     Places(HostId, bool),
@@ -68,11 +69,11 @@ pub(crate) struct Lines {
     pub(crate) cut: u32,
     pub(crate) pin: PinId,
     pub(crate) lines: Vec<Placing>,
-    /// The peer is told the cut after them.
+    /// They are the last of the cut: after them, the device writes the peer a word that says so.
     pub(crate) is_last: bool,
 }
 
-/// How it stands with a peer.
+/// The state of placing at a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Standing {
     /// Whether lines are placed there.

@@ -1,4 +1,4 @@
-//! A program without RDMA.
+//! The placer of a program without RDMA.
 use super::{Lines, News, RdmaDevice, RdmaError, Standing, no_card};
 use crate::own::Own;
 use hectare_dsm as dsm;

@@ -1,4 +1,5 @@
-//! Memory of this host that is registered: writer copies that peers write, and copies that are sent from.
+//! Memory of this host that is registered with the device: writer copies that peers write, and reader copies whose lines are written to
+//! peers.
 use hectare_dsm as dsm;
 use hectare_dsm::agent::{Agent, Held};
 use hectare_net::{HostId, Place};

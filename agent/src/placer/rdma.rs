@@ -1,4 +1,4 @@
-//! A program with RDMA.
+//! The placer of a program with RDMA.
 use super::places::{NoRegion, Places};
 use super::way::{Theirs, Way};
 use super::{Lines, NO_PAIR, News, RdmaDevice, RdmaError, Standing, no_card};

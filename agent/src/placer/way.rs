@@ -1,8 +1,9 @@
-//! The way to one peer: a queue pair, which is replaced when it breaks, and what waits to be written by it.
+//! The RDMA connection to one peer: a queue pair, which is replaced when it breaks, and the writes that wait for it.
 //!
-//! Each side numbers its queue pairs, and tells the other by a card which one it has, and with which one of the other it is connected.
-//! A queue pair is connected with one of the peer that is not connected with another; who has another partner than the peer says is
-//! replaced. So whichever breaks, both come to have a new one.
+//! Each side numbers its queue pairs, and sends the other a card with two numbers: that of its queue pair, and that of the peer's queue
+//! pair to which it is connected, its partner. A queue pair is connected only to one that is free or names it as its partner. When a
+//! card shows that the peer has replaced the partner, this side replaces its own queue pair, too. So whichever breaks, both get new
+//! ones.
 use hectare_rdma::{BATCH, Broken, Card, Domain, Done, Error, Pair, Write};
 use hectare_session::Time;
 use std::collections::VecDeque;
@@ -48,7 +49,7 @@ pub(super) struct Way {
     partner: u32,
     pub(super) theirs: Option<Theirs>,
     queue: VecDeque<Write>,
-    /// How many writes there were up to the end of each of those that are under way, and its number.
+    /// Of each batch of writes under way: how many writes were queued in all up to its end, and its id.
     ids: VecDeque<(u64, u64)>,
     queued: u64,
     written: u64,
@@ -110,7 +111,7 @@ impl Way {
         self.shut();
         self.again = None;
         self.number += 1;
-        // Packets of the last one that are late have other numbers.
+        // Packet numbers begin elsewhere than those of the last queue pair, so that its late packets do not fit.
         self.pair = Some(Pair::open(&self.domain, self.number.wrapping_mul(0x9e_3779) ^ std::process::id())?);
         self.meet()
     }
@@ -125,7 +126,7 @@ impl Way {
         std::mem::take(&mut self.is_up)
     }
 
-    /// It has failed, and is replaced after a while.
+    /// The queue pair has failed. It is replaced after a pause, which is twice as long after each failure.
     pub(super) fn fail(&mut self, now: Time, why: String) {
         self.shut();
         self.why = why;
@@ -134,14 +135,14 @@ impl Way {
         self.again = Some(now + pause);
     }
 
-    /// Never again.
+    /// Ends the queue pair, and opens no other.
     pub(super) fn give_up(&mut self, why: String) {
         self.shut();
         (self.why, self.again, self.is_given_up) = (why, None, true);
     }
 
-    /// The peer says which queue pair it has. Whether it is another than that with which this side is connected, so that this side's is
-    /// to be replaced.
+    /// The peer has sent a card. True if this side is connected to another queue pair than the one on it, so that this side's has to be
+    /// replaced.
     pub(super) fn hear(&mut self, theirs: Theirs) -> bool {
         self.theirs = Some(theirs);
         self.partner != 0 && self.partner != theirs.number
@@ -157,7 +158,7 @@ impl Way {
         Ok(())
     }
 
-    /// Whether it has just come to be that what is written here arrives.
+    /// Whether the two queue pairs have become connected to each other since the last call that said so.
     pub(super) fn comes_up(&mut self) -> bool {
         let is_met =
             self.theirs.is_some_and(|theirs| theirs.partner == self.number && theirs.number == self.partner);
@@ -176,14 +177,14 @@ impl Way {
         Some(bytes)
     }
 
-    /// Has something written after all before it.
+    /// Queues writes, which follow all that were queued before.
     pub(super) fn write(&mut self, writes: Vec<Write>, id: u64) {
         self.queued += writes.len() as u64;
         self.ids.push_back((self.queued, id));
         self.queue.extend(writes);
     }
 
-    /// Writes as much as there is room for, and looks what has happened.
+    /// Posts as many writes as there is room for, and collects completions.
     pub(super) fn look(&mut self) -> Came {
         let mut came = Came::default();
         let Some(pair) = &mut self.pair else { return came };
@@ -209,7 +210,7 @@ impl Way {
         came
     }
 
-    /// Has the device tell of what happens next. False if something has happened already.
+    /// Asks the device for a notification of the next completion. False if that fails.
     pub(super) fn arm(&mut self) -> bool {
         self.pair.as_ref().is_none_or(|pair| pair.arm().is_ok())
     }
