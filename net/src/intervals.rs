@@ -1,4 +1,4 @@
-//! Sets of numbers as intervals: which lines of a cut came, or were lost.
+//! Sets of numbers, stored as intervals: the lines of a cut that were received, or lost.
 use std::collections::BTreeMap;
 use std::ops::Range;
 

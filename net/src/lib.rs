@@ -1,9 +1,8 @@
 //! Areas of one Hectare job over several hosts.
 //!
-//! A [`Node`] keeps the areas, clocks and names of a job equal over its hosts. It does no I/O, has no threads and no clock:
-//! its driver hands it events, the time and its host's [`Memory`], and does what the [`Action`]s say. Packets travel over
-//! links that authenticate them and say what became of each, and otherwise may lose and reorder them. `NET.md` has the
-//! protocol.
+//! A [`Node`] keeps the areas, clocks and names of a job consistent over its hosts. It does no I/O, and has no threads and no
+//! clock: its driver passes it events, the time and its host's [`Memory`], and carries out the [`Action`]s. Packets travel over
+//! links that authenticate them and report what became of each, and that may lose and reorder them. `NET.md` has the protocol.
 #![forbid(unsafe_code)]
 mod intervals;
 mod lines;

@@ -1,4 +1,4 @@
-//! Seeded errors, by which the simulator shows that its checkers find some.
+//! Planted errors, with which the simulator shows that its checks find them.
 
 /// One error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The subjects of what hosts tell each other: hosts, groups of areas, versions, types.
+//! What messages between hosts are about: hosts, groups of areas, versions, types.
 use std::fmt;
 
 /// A host of the job: its place in the job's list of hosts. Host 0 keeps the directory.

@@ -1,4 +1,4 @@
-//! Groups of other hosts to which this one subscribes: cuts are received and committed.
+//! Groups of other hosts to which this one subscribes: their cuts are received and committed.
 use super::forced::Requests;
 use super::ownerless::Ownerless;
 use super::waiting_cut::Held;

@@ -1,8 +1,8 @@
-//! How far the workers of each host are, with the data that a clock covers.
+//! The clocks of hosts, each of which is sent with the states that it covers.
 //!
-//! A host's clock is told with the states that it covers, and counts at the receiver when those are published there. It is
-//! told as the receiver can use it: as long as a state waits there for the receiver's own lowest clock, clocks beyond the
-//! next would cover states that cannot be published before them. The one after the next is told beside that.
+//! A clock counts at the receiver when the states that it covers are published there. If the receiver may not publish some of these
+//! states yet, since its lowest clock is too low, it is sent the next clock after its lowest, and beside it the one after that: a later
+//! clock would cover states that it can publish only after an earlier one has counted.
 use super::outbound::Outbound;
 use super::{Cx, Mutant, Node};
 use crate::types::{GroupId, HostId};
@@ -18,7 +18,7 @@ pub(super) struct Clocks {
     /// The lowest clock of this host's workers, and of all that they know of.
     clock: u64,
     lowest: u64,
-    /// Peers to whom there may be more to say.
+    /// Peers that may have to be sent a clock.
     stirred: BTreeSet<HostId>,
     all_stirred: bool,
     /// Peers whose clocks may count by now.
@@ -43,11 +43,11 @@ struct Told {
 #[derive(Debug, Default)]
 struct Heard {
     counted: u64,
-    /// The oldest and those that came last, which suffices: when one counts, the next has come.
+    /// The oldest and the last ones that were received. That suffices: when one counts, the next one is here.
     pending: Vec<Claim>,
 }
 
-/// A clock, what it covers, and of how many groups its sender knew that they are received here.
+/// A clock, what it covers, and how many of this host's subscriptions its sender knew.
 #[derive(Debug)]
 pub(super) struct Claim {
     pub(super) clock: u64,

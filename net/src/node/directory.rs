@@ -1,8 +1,8 @@
 //! The directory, at the job's first host: which host has the area of a name.
 //!
-//! It is kept in memory and follows from what the hosts say. When its agent or that of a host starts, they say it again; new
-//! names are decided when all have, so that none is given twice. Areas that their hosts keep take no name: it only knows of them,
-//! to answer those who ask.
+//! It is kept in memory, and built from what the hosts report. When an agent is restarted, there or on another host, they report it
+//! again; new names are decided only when all hosts have, so that none is given twice. Areas that other hosts cannot use take no name:
+//! the directory knows them only to answer lookups.
 use super::names::is_clash;
 use super::table::Table;
 use super::{Mutant, Node};

@@ -24,15 +24,15 @@ pub struct Config {
     pub boot: u64,
     /// The most bytes of a packet, from 1100 to 65000.
     pub max_payload: usize,
-    /// Who has said nothing for so long says that it lives.
+    /// A host that has sent nothing for this long sends a sign of life.
     pub alive_ns: u64,
-    /// Who is silent for so long has failed. Also what is granted to all hosts to appear.
+    /// A host that is silent for this long has failed. All hosts have as long to appear, too.
     pub silence_ns: u64,
     /// The smallest cut, in lines, that is placed where the link can do that; smaller ones are in packets.
     pub place_lines: u64,
-    /// So many lines at most are being placed at one peer.
+    /// The most lines that are being placed at one peer at a time.
     pub place_most: u64,
-    /// A seeded error.
+    /// A planted error.
     #[cfg(feature = "mutants")]
     pub mutant: Option<Mutant>,
 }
@@ -88,21 +88,21 @@ pub enum Event<'b> {
         /// Bytes.
         bytes: usize,
     },
-    /// A packet came to the peer's node.
+    /// A packet was delivered to the peer's node.
     Acked {
         /// Who.
         peer: HostId,
         /// Its number.
         packet: u64,
     },
-    /// A packet did probably not come.
+    /// A packet was probably lost.
     Lost {
         /// Who.
         peer: HostId,
         /// Its number.
         packet: u64,
     },
-    /// A packet came.
+    /// A packet was received.
     Received {
         /// From whom.
         peer: HostId,
@@ -233,7 +233,7 @@ pub enum Event<'b> {
         /// A bit for each.
         ranks: u64,
     },
-    /// All events of the time before the agent's start were given.
+    /// All events from before the agent's start have been passed.
     Ready,
     /// The lowest clock of this host's workers, and the lowest of all that it knows, both as of one round.
     Clocks {
@@ -251,7 +251,7 @@ pub enum Event<'b> {
         /// At least this long between the beginnings of cuts.
         interval_us: u64,
     },
-    /// A worker of this host took an area of another one for one with such elements, and was refused.
+    /// A worker of this host attached to an area of another host as one of such elements, and was refused.
     TakenFor {
         /// The area.
         area: AreaId,
@@ -374,16 +374,16 @@ pub struct Placing {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Counters {
-    /// Packets that have no meaning.
+    /// Packets that cannot be decoded.
     pub malformed: u64,
-    /// Frames that say what their sender may not say.
+    /// Frames that their sender may not send.
     pub violations: u64,
     pub cuts: u64,
     pub arrivals: u64,
     pub cuts_refused: u64,
-    /// Cuts that the next one was sent in place of, before they had ended.
+    /// Cuts that were overtaken by the next one.
     pub cuts_overtaken: u64,
-    /// Cuts by a train that had left with others before.
+    /// Cuts that joined a train that was under way.
     pub cuts_joined: u64,
     /// Cuts that were sent ahead of their receivers' clocks.
     pub cuts_ahead: u64,

@@ -1,6 +1,6 @@
-//! Forced syncs: a worker wants what a group of another host is now. Its host says so in the subscription; the owner's host has a
-//! round publish, and answers when that is past with the round that the subscriber is to have then. Nothing is said of the time:
-//! what was published after the question came is newer than the question, by the clock of who asked.
+//! Forced syncs: a worker wants the present state of a group of another host. Its host asks for that in the subscription. The owner's
+//! host has a round publish the group, and then answers with the round for which the subscriber has to wait. No times are sent: what
+//! was published after the request had arrived is newer than the request, by the clock of the host that asked.
 use super::{Cx, Mutant, Node};
 use crate::types::{GroupId, HostId};
 use crate::wire::{Forced, Register};

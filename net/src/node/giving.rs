@@ -1,5 +1,5 @@
-//! A group of this host that a worker gives to one of another: it is left as soon as its last state is on its way there, and goes on
-//! being sent from here until the next owner's host has taken it.
+//! A group that a worker of this host gives to a worker of another: this host leaves it as soon as its last state is on its way there,
+//! and goes on sending that state until the next owner's host has taken the group.
 use super::arrivals::Inbound;
 use super::outbound::Outbound;
 use super::{AGAIN_NS, Cx, Mutant, Node};
@@ -43,8 +43,8 @@ impl Node {
         self.stirred.insert(group);
     }
 
-    /// Leaves a group that was given away, if its last state is on its way to the next owner's host, and all others who have copies
-    /// are so far.
+    /// Leaves a group that was given away, if its last state is on its way to the next owner's host, and all other hosts with copies
+    /// subscribe there.
     pub(super) fn part(&mut self, cx: &mut Cx<'_>, group: GroupId) {
         let Some(giving) = self.handovers.giving.get(&group) else { return };
         let (to, handover) = (giving.to, giving.handover);

@@ -1,9 +1,9 @@
-//! Ownership that goes from host to host, by consent: a worker gives a group to one of another host.
+//! Ownership that moves from host to host by consent: a worker gives a group to a worker of another host.
 //!
-//! The giver's host publishes what was written, and sends it to all who have copies. Others than the next owner's host then subscribe
-//! there, which keeps such subscriptions until it is the owner. Then the giver's host leaves the group, for good (`giving`), and says
-//! so to that host, which takes it when it has the last state (`taking`). So there is no time at which two hosts write, and whoever
-//! has copies is known to the new owner's host before that publishes anything.
+//! The giver's host publishes what was written, and sends it to all subscribers. All but the next owner's host then subscribe at the
+//! next owner's host, which keeps these subscriptions until it is the owner. Then the giver's host leaves the group for good (`giving`),
+//! and tells the next owner's host, which takes the group when it has the last state (`taking`). So there are never two hosts that
+//! write, and the new owner's host knows all hosts with copies before it publishes anything.
 use super::arrivals::Phase;
 use super::giving::{Departed, Giving};
 use super::{Cx, Mutant, Node};
@@ -14,14 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The epoch of a group that never changed its owner.
 const FIRST_EPOCH: u64 = 1;
 
-/// Groups on their way, and where those are that were.
+/// Groups that are being handed over, and the owners of those that were.
 #[derive(Debug, Default)]
 pub(super) struct Handovers {
     /// The owners of groups that went from one host to another, as far as they are known.
     pub(super) owners: BTreeMap<GroupId, Owner>,
     /// Groups of this host that were given to others, until these have taken them.
     pub(super) giving: BTreeMap<GroupId, Giving>,
-    /// Groups that are to come here. They are subscribed to, whoever wants them.
+    /// Groups that are to come here. This host subscribes to them even if no worker wants them.
     pub(super) expected: BTreeSet<GroupId>,
     /// Groups that were left to this host and that it could not take yet.
     pub(super) offered: BTreeMap<GroupId, (HostId, Left)>,

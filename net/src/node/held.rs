@@ -1,5 +1,5 @@
-//! Cuts that come before they may begin: an earlier one is not published yet, or this host's clocks are not so far. Their packets are
-//! kept until then.
+//! Cuts that arrive before they may begin, since an earlier one is not published yet, or this host's clocks are too low. Their packets
+//! are kept until then.
 use super::arrivals::{Inbound, Phase};
 use super::waiting_cut::{HELD_LINES, Held};
 use super::{Cx, Mutant, Node};

@@ -1,6 +1,6 @@
-//! Who lives. A host says something at least every so often; one that is silent for the time-out ends the job. The first host
-//! decides, by what it hears and by what others say that they do not hear. Who does not hear the first host cannot learn
-//! its decision, and ends for itself.
+//! Which hosts are alive. A host sends something at regular intervals; one that is silent for the time-out ends the job. The first
+//! host decides, by what it hears and by the silences that others report. A host that does not hear the first host cannot learn its
+//! decision, and ends the job by itself.
 use super::{Action, Cx, Mutant, Node};
 use crate::types::{Cause, HostId, PeerFailed};
 use crate::wire::Register;

@@ -1,4 +1,4 @@
-//! Lines of trains go into packets, and again if they are lost.
+//! Puts lines of cuts into packets, and lost lines again.
 use super::outbound::{Ride, Train};
 use super::peer::Filling;
 use super::place::announce_lines;

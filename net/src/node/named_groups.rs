@@ -1,4 +1,4 @@
-//! The groups that one host has named to another, and a hash by which the two find that they count the same.
+//! The groups that one host has named to another, and a hash by which the two compare which ones they know of.
 use crate::types::GroupId;
 use std::collections::BTreeSet;
 
@@ -31,8 +31,8 @@ impl NamedGroups {
         *self = NamedGroups::default();
     }
 
-    /// The same for equal sets, in whatever order they grew, and for others by chance only. A count would not do: of three groups that
-    /// were named, two may have been heard when it is heard that the first two were named.
+    /// Equal for equal sets, in whatever order they grew, and for others by chance only. A count would not do, as packets may be late:
+    /// who hears that two groups were named may know two, and not the same ones.
     pub(super) fn hash(&self) -> u32 {
         self.hash
     }

@@ -1,4 +1,4 @@
-//! A group of this host: its states, who subscribes to it, and which state each subscriber is to get.
+//! A group of this host: its states, its subscribers, and which state each subscriber is to be sent.
 use super::forced::Forcing;
 use super::waiting_cut::HELD_LINES;
 use crate::intervals::Intervals;
@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const EXPRESS: usize = 0;
 pub(super) const SLOW: usize = 1;
-/// What was the express when states left that are ahead of their receivers' clocks.
+/// A former express, for subscribers that were sent a later state ahead of their clocks meanwhile.
 pub(super) const EARLIER: usize = 2;
-/// So many labels are known of a group: enough to tell a subscriber that is behind which clocks it may count.
+/// The most labels of a group that are remembered: enough to tell a subscriber that is behind which clocks it may count.
 pub(super) const LABELS: usize = 8;
-/// Until one of them has arrived, cuts of so many lines in all may be overtaken: each next one has their lines again. A cut of more is
-/// not sent ahead.
+/// The most lines of the cuts, together, that may be overtaken before one of them has ended: each next cut has their lines again. A cut
+/// of more lines is not sent ahead.
 pub(super) const SMALL_LINES: u64 = HELD_LINES;
-/// A cut is overtaken by one that no clock covers when it began so long ago. Where acknowledgements take longer, they are not waited for.
+/// How long ago a cut must have begun to be overtaken by one that no clock covers: acknowledgements that take longer are not waited for.
 const OVERTAKE_NS: u64 = 500_000;
 
 /// A group of this host.
@@ -30,7 +30,7 @@ pub(super) struct Outbound {
     pub(super) newest: Option<State>,
     /// The round of the last state of each of the newest labels. Those of the two newest can be pinned.
     pub(super) labels: BTreeMap<u64, u64>,
-    /// Those are all labels that it had: before them there was no such group.
+    /// Whether these are all labels that it ever had: before them, the group did not exist.
     pub(super) is_young: bool,
     pub(super) subscribers: BTreeMap<HostId, Subscriber>,
     pub(super) trains: [Option<Train>; 3],
@@ -127,7 +127,7 @@ impl Subscriber {
     }
 }
 
-/// A subscriber's way through a train: a cursor, and what was lost.
+/// A subscriber's progress on a train: a cursor, and what was lost.
 #[derive(Debug)]
 pub(super) struct Ride {
     pub(super) slot: usize,

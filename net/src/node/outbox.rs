@@ -1,4 +1,4 @@
-//! Registers on their way: of each key the newest value, sent until it was acknowledged.
+//! Registers that are being sent: the newest value of each key, until it is acknowledged.
 use crate::wire::{Key, Register, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 

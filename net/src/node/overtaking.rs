@@ -1,4 +1,4 @@
-//! Cuts that leave before the one before them has ended: with what is newer, or ahead of the clocks of their receivers.
+//! Cuts that are sent before the previous one has ended: with a newer state, or ahead of the clocks of their receivers.
 use super::outbound::{Choice, EARLIER, EXPRESS, Ride, SMALL_LINES, Subscriber};
 use super::{Cx, Mutant, Node};
 use crate::types::{GroupId, HostId};

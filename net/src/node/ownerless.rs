@@ -1,4 +1,4 @@
-//! Areas that their owners have dropped: nobody gives them, and who waits for that on other hosts is told.
+//! Areas that their owners have dropped: nobody will give them, and workers of other hosts that wait for them are told.
 use super::{Cx, Node};
 use crate::types::{AreaId, GroupId, HostId};
 use crate::wire::{Key, Register};

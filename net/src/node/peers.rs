@@ -1,4 +1,4 @@
-//! The peers, and which of them there may be something to do for: work follows what happened, not the number of hosts.
+//! The peers, and those among them for which there may be work: so the cost depends on what has happened, not on the number of hosts.
 use super::peer::Peer;
 use crate::types::HostId;
 use std::collections::{BTreeMap, BTreeSet};

@@ -9,7 +9,7 @@ use crate::types::{AreaId, Description, GroupId, HostId, LINE, Place};
 use crate::wire::{Announced, Frame, Register, announced_cost};
 use std::ops::Range;
 
-/// In so many pieces is written what may be on its way at a time, so that the link is never empty.
+/// The number of pieces in which the lines that may be under way at a time are written, so that the link is never idle.
 const PIECES: u64 = 16;
 
 impl Node {

@@ -1,4 +1,4 @@
-//! What comes from other hosts: packets, who their senders are, and which part of the protocol each of their frames is for.
+//! Packets from other hosts: their senders are checked, and each frame is passed to the part of the protocol that it is for.
 use super::clocks::Claim;
 use super::{Action, Cx, Node};
 use crate::types::{Cause, GroupId, HelloError, HostId, NameError, PeerFailed};

@@ -1,4 +1,4 @@
-//! A group that another host has left to this one: it is taken when its last state is here.
+//! A group that another host has left to this one, which takes it when it has the last state.
 use super::arrivals::Phase;
 use super::forced::Forcing;
 use super::outbound::Outbound;

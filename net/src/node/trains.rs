@@ -1,7 +1,8 @@
-//! Cuts of this host's groups depart, and end.
+//! The beginning and end of cuts of this host's groups.
 //!
-//! A train is a pinned state and the lines that its passengers may lack. The express leaves as soon as somebody waits; the
-//! slow train takes those who have nothing yet and those who kept the express waiting.
+//! A *train* is a pinned state that is sent to several subscribers at once (its passengers), with all lines that any of them may lack.
+//! The express leaves as soon as a subscriber waits for it. The slow train is for subscribers that have nothing yet, and for those that
+//! were too slow for an express.
 use super::outbound::{Choice, EARLIER, EXPRESS, Ride, SLOW, SMALL_LINES, Subscriber, Train};
 use super::{AGAIN_NS, Cx, Mutant, Node};
 use crate::intervals::Intervals;
@@ -9,7 +10,7 @@ use crate::memory::{PinId, Pinned};
 use crate::types::{GroupId, HostId, Version};
 use crate::wire::{Register, Stage};
 
-/// A train is late when it has taken so many times as long as its first passenger needed.
+/// A train is late when it has taken this many times as long as its first passenger needed.
 const OVERDUE: u64 = 2;
 
 impl Node {

@@ -1,4 +1,4 @@
-//! A cut that has come before it may begin, with its packets.
+//! A cut that arrived before it may begin, with its packets.
 use crate::intervals::Intervals;
 use crate::types::HostId;
 use crate::wire::Cut;

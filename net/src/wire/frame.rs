@@ -1,4 +1,4 @@
-//! Frames: a packet is a row of them.
+//! Frames: a packet is a sequence of them.
 use super::bytes::{Put, Reader};
 use super::errors::{get_hello_error, put_hello_error};
 use super::register::Register;

@@ -1,4 +1,4 @@
-//! Registers: what a host says about itself to another, of which only the present value counts.
+//! Registers: what a host says about itself to another, of which only the newest value counts.
 mod codec;
 
 use crate::types::{
