@@ -1,8 +1,8 @@
 //! `hectared`, the daemon of Hectare on a host, and `hectare`, its command line.
 //!
-//! The daemon makes jobs, hands out ranks and passes the descriptors of the jobs' memory. It never maps that
-//! memory once it is made: what its metrics say of jobs is read like a file, so nothing that a client writes
-//! can stop the daemon, and what the command line shows, that reads itself. `DAEMON.md` describes the protocol.
+//! The daemon creates jobs, assigns ranks and passes the descriptors of the jobs' memory. It never maps that
+//! memory once it is created: for metrics of jobs it is read like a file, so that nothing that a client writes
+//! can stop the daemon, and the command line reads it by itself. `DAEMON.md` describes the protocol.
 pub mod agent;
 mod ask;
 pub mod cli;

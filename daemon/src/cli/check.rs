@@ -1,4 +1,4 @@
-//! `hectare check`: what keeps a job from going on, or may.
+//! `hectare check`: what prevents a job from making progress, or may do so.
 use super::output::json;
 use super::peers::{ANSWER, trouble};
 use super::top::sample::holding_up;

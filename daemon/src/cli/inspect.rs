@@ -1,4 +1,4 @@
-//! Looking at jobs: the daemon says who is in them, their memory what they do.
+//! Inspecting jobs: the daemon says who is in them, and their memory what they do.
 use super::output::{bytes, json, table};
 use super::top::sample::state_name;
 use crate::ask::{all_clients, all_jobs, answer, monitor, open};

@@ -1,4 +1,4 @@
-//! Manual pages and completions, made of what the command lines say of themselves.
+//! Manual pages and completions, made from the definitions of the command lines.
 use super::exit::{CODES, PASSED_ON};
 use super::output::print;
 use super::{Options, daemon};

@@ -1,4 +1,5 @@
-//! How the agents of jobs on several hosts stand to the other hosts. They are asked themselves, so that no daemon is needed.
+//! `hectare peers`: the other hosts of jobs, as the agents on this host see them. The agents are asked directly, so that no daemon
+//! is needed.
 use super::output::{bytes, json, table_text};
 use crate::ask::{is_there, standing_of};
 use anyhow::{Result, bail};

@@ -1,4 +1,4 @@
-//! The way of an area's versions through this host, as its agent sees it. Each host tells its own steps by its own clock.
+//! `hectare trace`: the steps of an area's versions through this host, as its agent records them, by this host's clock.
 use super::output::{bytes, print};
 use super::parse::seconds;
 use super::peers::of_job;

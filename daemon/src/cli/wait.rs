@@ -1,4 +1,4 @@
-//! `hectare wait`: until a job is gone, or an area is as far as it should be.
+//! `hectare wait`: waits until a job has ended, or an area has a version that is new enough.
 use super::output::json;
 use super::parse::{VersionArgument, seconds};
 use crate::ask::{Reconnecting, is_there, monitor};

@@ -1,4 +1,4 @@
-//! Which rank of a program a process is that a launcher has started on this host, as others on other hosts.
+//! The rank of a process that was started by a launcher, which started the others of its program, too, on this host and others.
 use super::slurm::{counts, nodes};
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! The way of lines to standard error: a bounded queue, and a thread that empties it.
+//! Writing log lines to standard error: a bounded queue, and a thread that empties it.
 //!
-//! Whoever logs never waits. A line for which the queue has no room, or which cannot be written, is dropped and
+//! Logging never waits. A line for which the queue has no room, or which cannot be written, is dropped and
 //! counted; when lines can be written again, one says how many are missing. (Standard error
 //! is not made non-blocking instead: that would change it for everybody who shares it, such as the user's shell.)
 use crate::lines::Lines;

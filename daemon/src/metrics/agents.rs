@@ -1,4 +1,4 @@
-//! Metrics of the agents of jobs on several hosts, as they say themselves.
+//! Metrics of the agents of jobs on several hosts, which are asked for them.
 use super::exposition::{
     Exposition,
     Kind::{Counter, Gauge},

@@ -1,4 +1,4 @@
-//! The daemon's counters of itself. Each stands beside a line of the log that says more.
+//! The daemon's counters of its own events. A line of the log says more about each event.
 use hectare_wire::Refusal;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! Where scrapes come in: an address, a socket in the run directory, or both. What cannot be listened at is warned of
-//! and tried again: metrics are no reason for a daemon not to begin, and whoever has the address may go away.
+//! Where the daemon listens for scrapes: an address, a socket in the run directory, or both. If it cannot listen, it logs
+//! a warning and tries again: metrics are no reason for a daemon not to start, and the address may become free.
 use crate::config::Metrics;
 use crate::identity::{Identity, identity};
 use hectare_wire::RunDir;

@@ -1,8 +1,8 @@
 //! Metrics for Prometheus: the daemon's own counters, and those of its jobs.
 //!
-//! A thread of its own answers scrapes. Towards the daemon it is a client like any other, and it looks at the
-//! memory of jobs by [`hectare_dsm::Monitor`], which reads it like a file: what clients scribble there makes
-//! their own job's numbers wrong. Off unless `[metrics] listen` says where to listen.
+//! A thread of its own answers scrapes. To the daemon it is a client like any other. It inspects the memory of
+//! jobs by [`hectare_dsm::Monitor`], which reads it like a file: a client that corrupts it only makes the numbers
+//! of its own job wrong. Off unless `[metrics] listen` says where to listen.
 mod agents;
 pub mod counts;
 mod exposition;

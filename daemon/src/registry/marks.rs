@@ -1,6 +1,6 @@
 //! Marks of jobs in the run directory: a file per job, so that the next daemon knows which names belong to jobs whose members
-//! may come back. The job itself is brought by a member; a mark says nothing but its name and, of a job on several hosts, which
-//! hosts those are, so that the next daemon looks after its agent.
+//! may come back. The job itself is brought by a member; a mark has only its name and, of a job on several hosts, the list of
+//! hosts, so that the next daemon takes care of its agent.
 use crate::memory::Identity;
 use hectare_wire::{JobHosts, check_job_name, remove_agents};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! The place of the daemon: the run directory, which is locked, and the socket in it. Either may be removed by others
-//! (a cleaner of temporary files, the end of a login session, a mistake), and is looked after.
+//! The daemon's run directory, which is locked, and the socket in it. Either may be removed by others (a cleaner of
+//! temporary files, the end of a login session, a mistake); both are checked, and recreated.
 use crate::closer::Closer;
 use crate::identity::{Identity, identity};
 use hectare_wire::{Error, Result, RunDir, Socket};

@@ -1,4 +1,4 @@
-//! Versions and rounds beyond the widths that some words have for them.
+//! Versions and rounds whose numbers do not fit into the bits that some words have for them.
 use crate::protocol::word::{Phase, RoundWord};
 use crate::{AreaSpec, Job, Version, Worker};
 use std::sync::atomic::Ordering;

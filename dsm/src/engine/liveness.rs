@@ -1,4 +1,4 @@
-//! Who lives: asked of the kernel, which is never wrong, and of nobody's clock.
+//! Which workers are alive: the kernel is asked, which is never wrong, and no time-out decides.
 use crate::engine::shared::Shared;
 use crate::error::Rank;
 use crate::memory::clock;

@@ -1,4 +1,4 @@
-//! A process's part in a job: the directory of areas, who lives, and rounds as a worker runs them.
+//! A process's part in a job: the directory of areas, liveness, and rounds as a worker runs them.
 pub(crate) mod area_core;
 pub(crate) mod copying;
 pub(crate) mod directory;

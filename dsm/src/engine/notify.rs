@@ -1,5 +1,5 @@
-//! Telling of publications: a thread per process sleeps until a round publishes something, and asks all who wait for that
-//! to look.
+//! Notification of publications: a thread per process sleeps until a round publishes something, and then has all subscribers
+//! check whether that is what they wait for.
 use super::shared::{Shared, Subscriber};
 use super::wait::{futex_wait, futex_wake_all};
 use crate::error::{Error, Result};

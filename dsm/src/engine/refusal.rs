@@ -1,4 +1,4 @@
-//! Why workers that wait for an area of another host do not get it: as the agent says it, as words, and as an error.
+//! Why workers that wait for an area of another host cannot have it: as the agent says it, as words of shared memory, and as an error.
 use super::shared::Shared;
 use crate::error::{Error, Unshared};
 use crate::segment::layout::ANSWER_WORDS;

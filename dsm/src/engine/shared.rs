@@ -1,4 +1,4 @@
-//! One process's side of a job: its mapping of the segment, and what it knows besides.
+//! One process's side of a job: its mapping of the segment, and its private state.
 use crate::error::{Error, Rank, Result};
 use crate::memory::fork;
 use crate::segment::mapping::Segment;

@@ -1,17 +1,17 @@
-//! Lines that were written and are as they were: what goes to another host goes without them.
+//! Lines that were written with the values they had: they are left out when an area goes to another host.
 use crate::engine::area_core::AreaCore;
 use crate::memory::copy::diff_lines;
 use crate::segment::layout::LINE;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// So many words of the log, spread over the area, are looked at first, to see whether some lines are unchanged.
+/// The number of words of the log that are looked at first, spread over the area, to see whether some lines are unchanged.
 const SAMPLED: usize = 16;
-/// It pays to look at all marked lines if one of so many is unchanged.
+/// All marked lines are looked at if at least one in this many of the first ones is unchanged.
 const WORTH_IT: u32 = 8;
 
-/// Takes back the marks of lines that are equal in the newest reader copy, if of some of them enough are. Rows are logged as a whole
-/// mostly, and programs change an element.
+/// Takes back the marks of lines that are equal in the newest reader copy, if enough of a sample are. (Rows are mostly logged as a
+/// whole, where programs change a single element.)
 ///
 /// To be called by the owner, outside of rounds.
 pub(crate) fn forget_unchanged(core: &AreaCore) {

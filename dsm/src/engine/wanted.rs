@@ -1,5 +1,5 @@
-//! A process's news for the agent: that something changed, names that are waited for and that no area here has, and areas of
-//! other hosts that were taken for something else.
+//! What a process reports to the agent: changes, names that are waited for and that no area here has, and areas of other hosts to
+//! which workers attached with another element type.
 use super::area_core::AreaCore;
 use super::directory::Directory;
 use super::refusal::Refusal;

@@ -36,10 +36,10 @@ pub(crate) struct Publication {
     pub(crate) clock: u64,
     /// Its label: see `protocol/label.rs`.
     pub(crate) label: u64,
-    /// The round of the last state of the label before that, which is kept.
+    /// The round that published the last version with an earlier label, of which a copy is kept for other hosts: see `label::keep`.
     pub(crate) kept: u64,
-    /// Monotonic nanoseconds at which it was known to be what the owner had written: of that round, or, if the owner is on
-    /// another host, earlier.
+    /// When this was last known to be the newest that the owner had written, in monotonic nanoseconds: the time of the round, or, if
+    /// the owner is on another host, an earlier one.
     pub(crate) timestamp_ns: u64,
 }
 

@@ -13,8 +13,8 @@ pub struct Pieces<'a, S: IterationSpace> {
     from: Option<(&'a S::Placed, &'a [Vec<i64>])>,
 }
 
-/// From so many neighbours on, they are one piece. Fewer are so many pieces: how many there are next to each other changes from one to
-/// the next, and a loop of another length each time is more than processors foresee.
+/// The least number of consecutive iterations that are passed as one piece. Shorter runs are passed one iteration at a time: their
+/// lengths change from one to the next, and a loop whose length changes each time costs mispredicted branches.
 const LONG: usize = 8;
 
 impl<'a, S: IterationSpace> Pieces<'a, S> {

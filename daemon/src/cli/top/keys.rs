@@ -1,6 +1,6 @@
 //! Keys, from the bytes that a terminal in raw mode sends.
 //!
-//! They are read here because crossterm's reader goes round for ever, deaf to signals, when its terminal has vanished.
+//! They are read here because crossterm's reader loops forever and ignores signals when its terminal has vanished.
 
 /// A key that `top` knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

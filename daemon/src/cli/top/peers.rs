@@ -1,4 +1,4 @@
-//! The other hosts of jobs on several, as their agents on this one tell of them.
+//! The other hosts of jobs, as the agents on this host see them.
 use crate::ask::standing_of;
 use hectare_wire::{AgentConnection, PeerStanding, RunDir};
 use serde::Serialize;

@@ -1,9 +1,8 @@
-//! The terminal while `top` has it: raw, on its alternate screen, and as it was before in the end, whatever
-//! the end is.
+//! The terminal while `top` uses it: in raw mode, on its alternate screen, and restored at the end, however that comes.
 //!
 //! A terminal can vanish at any moment (a window is closed, a connection lost), with or without a signal. Then nothing can
-//! be drawn, read or given back, and no attempt may panic: ratatui prints what its own attempts meet, also while a panic
-//! unwinds, and to print to a terminal that is gone would abort the process. So this gives the terminal back itself.
+//! be drawn, read or restored, and no attempt may panic: ratatui prints the errors of its own attempts, also while a panic
+//! unwinds, and to print to a terminal that is gone would abort the process. So this file restores the terminal itself.
 use super::keys::{Key, parse};
 use anyhow::{Context, Result};
 use ratatui::backend::CrosstermBackend;

@@ -3,9 +3,9 @@ use super::rows::Rows;
 use std::cell::Cell;
 use std::ops::Range;
 
-/// Marks of the rows of an array, by which [`Patches::of_rows`](super::patches::Patches::of_rows) tells those of a batch from others.
-/// Each batch has another mark, so nothing is cleared from one to the next. Marks are used for one batch at a time: what a batch marks,
-/// an earlier one does not find any more.
+/// A mark for each row of an array, by which [`Patches::of_rows`](super::patches::Patches::of_rows) tells the rows of a batch from others:
+/// the number of the last batch that had the row. Each batch has a new number, so marks need not be cleared between batches. They
+/// serve one batch at a time: a row that a later batch has marked is not found by an earlier one any more.
 #[derive(Debug, Default)]
 pub struct RowMarks {
     /// Of each row, the last batch that had it: twice its number, and 1 if the row may be written.
@@ -25,8 +25,8 @@ impl RowMarks {
         RowMarks { of: vec![Cell::new(0); rows], last: Cell::new(0), looking: Cell::new(0) }
     }
 
-    /// The number of another batch, which no row has, and no batch that looks at the marks; 0, which is the number of none, if there
-    /// is no such number.
+    /// A number for a new batch, which no row is marked with and no batch in use has. If all numbers are used up, and the marks cannot
+    /// be cleared since batches look at them, 0, which is no batch's number.
     fn next(&self) -> u32 {
         if self.last.get() == MOST && self.looking.get() == 0 {
             self.of.iter().for_each(|mark| mark.set(0));

@@ -1,10 +1,10 @@
-//! Making areas: a slot, a name and a range are taken under the directory mutex, memory outside of it.
+//! Creating areas: a slot, a name and a range are taken under the directory mutex, memory outside of it.
 //!
-//! In between the slot is `CREATING` and its creator's: `AboutLines::creator` says which worker that is, and whether
-//! it lives is asked of the kernel as for every worker. So a creator that stands still keeps its own name and range
-//! and nothing else, and what a dead one leaves is given up by whoever holds the directory next, in a round's wake or
-//! to create: it goes the way of deleted areas. The name is taken from the beginning: another who creates it is
-//! refused at once, and told who is at it; who attaches finds nothing, or waits, until the area is whole.
+//! In between, the slot is `CREATING` and belongs to its creator: `AboutLines::creator` says which worker that is, and
+//! the kernel, as for every worker, whether it is alive. So a creator that stalls keeps its own name and range and
+//! nothing else. What a dead one leaves is treated as a deleted area by whoever next holds the directory, after a round
+//! or to create an area. The name is taken from the beginning: another worker that creates an area of this name is
+//! refused at once, and told who is creating it; one that attaches finds nothing, or waits, until the area is complete.
 use super::find;
 use super::heap::Source;
 use super::spec::{AreaSpec, Tracking};

@@ -1,4 +1,4 @@
-//! Looking areas up without the directory mutex, so that nobody who creates or deletes keeps a reader waiting.
+//! Looking areas up without the directory mutex, so that a lookup never waits for workers that create or delete areas.
 //!
 //! `area_state` says how a lookup knows that what it has read of a slot belongs to one area, `lookup` what it does while the
 //! index is rebuilt.

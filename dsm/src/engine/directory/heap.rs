@@ -1,11 +1,11 @@
 //! The memory of areas: large ones take and give back their own, small ones are carved from memory that was reserved
 //! ahead, so that it costs no system call to create one.
 //!
-//! There are two free lists. One has ranges without memory. The other has memory that was reserved and that no area
-//! has: the first small area that finds none reserves a slab, as a large area does its memory, and what it does not
-//! need goes there. So no limit is remembered: what is on that list is the job's already, charged to whoever reserved
-//! it, and every reservation looks at all limits again. As much is reserved ahead as small areas have, up to
-//! [`LARGEST_SLAB`]; when more lies unused than they have, all of it is given back.
+//! There are two free lists. One has ranges without memory. The other has memory that is reserved and that no area
+//! uses: a small area that finds none there reserves a slab, as a large area reserves its memory, and puts what it does
+//! not need on that list. So limits are never cached: memory on that list already belongs to the job, charged to whoever
+//! reserved it, and every reservation checks all limits again. As much is reserved ahead as small areas use, up to
+//! [`LARGEST_SLAB`]; when more is unused than they use, all of it is given back.
 use super::reclaim::PUNCH_PIECE;
 use crate::engine::directory::{Directory, FREE, extent_of, state_of};
 use crate::memory::allocator::{Corrupt, Extent, FreeList};

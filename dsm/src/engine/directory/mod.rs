@@ -1,9 +1,9 @@
 //! The table of areas: its slots and their states, and the mutex under which they change.
 //!
 //! The mutex is held for microseconds: memory is taken outside of it (`create.rs`), given back in pieces
-//! (`reclaim.rs`), and areas are looked up without it (`find.rs`). The table is the truth. The free lists (`heap.rs`),
-//! the index of names, the stack of free slots and the queue of deleted areas follow from it, and are rebuilt by
-//! whoever finds that a holder of the mutex died.
+//! (`reclaim.rs`), and areas are looked up without it (`find.rs`). The table is the source of truth. The free lists
+//! (`heap.rs`), the index of names, the stack of free slots and the queue of deleted areas are derived from it, and
+//! rebuilt by whoever finds that a holder of the mutex died.
 pub(crate) mod create;
 pub(crate) mod find;
 mod heap;
@@ -26,8 +26,8 @@ pub(crate) const AGENT: Rank = Rank::MAX;
 
 pub(crate) use crate::protocol::area_state::{AreaId, CREATING, DELETED, FREE, LIVE, is_live};
 
-/// How long the directory is waited for where the caller set no limit: its holder has microseconds of work, and
-/// stands still.
+/// How long to wait for the directory where the caller set no limit. Its holder has work for microseconds: one that
+/// takes longer has stalled.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 pub(crate) fn state_of(slot: &AreaSlot) -> u64 {

@@ -1,4 +1,4 @@
-//! Who is there when a round is planned, and the clock that all have reached.
+//! Which workers are present when a round is planned, and the clock that all of them have reached.
 use super::super::runtime::Runtime;
 use crate::protocol::presence::Presences;
 use crate::protocol::round::{Seat, slot_state};

@@ -1,5 +1,5 @@
-//! Which areas a round looks at: a scan over words of marks, so that it costs something per area that changed or fell
-//! due, and next to nothing per area that is there.
+//! Which areas a round looks at: a scan over words of marks, whose cost grows with the areas that changed or are due, and
+//! hardly with those that exist.
 //!
 //! An area without an interval is selected by its mark in `forced`. For those that have one, each word of 64 areas has a
 //! time before which none of them falls due: only words whose time has come are looked through. A word in which areas

@@ -1,4 +1,4 @@
-//! A worker in a round: what is its alone, and its hand on the job. `../work.rs` has what it does there.
+//! A worker in a round: its private state, and its access to the job. `../work.rs` has what it does there.
 pub(crate) mod owned_set;
 pub(crate) mod scan;
 mod scratch;

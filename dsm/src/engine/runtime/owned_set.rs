@@ -1,8 +1,8 @@
 //! Which areas a worker owns: what the worker alone needs to know, in its own memory.
 //!
 //! An area that was given may be taken without writing its ownership word: the recipient is a single thread,
-//! and notes here that it has it. The set also keeps the worker's handle of each area that it ever owned, so
-//! that an area which goes to and fro costs no atomic reference counts.
+//! and records here that it has taken it. The set also keeps the worker's handle of each area that it ever
+//! owned, so that an area that goes back and forth costs no atomic reference counts.
 use crate::engine::area_core::AreaCore;
 use crate::engine::directory::AreaId;
 use crate::engine::runtime::Local;

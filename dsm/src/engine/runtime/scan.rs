@@ -1,4 +1,4 @@
-//! Looking an area through for writes that the log does not know: automatic tracking and check mode.
+//! Scanning an area for writes that are not in the log: automatic tracking and check mode.
 use crate::engine::area_core::AreaCore;
 use crate::engine::runtime::Local;
 use crate::engine::shared::{Shared, check_is_asked_for};

@@ -1,5 +1,5 @@
-//! The command that is called for several hosts: it starts their parts, passes signals on and output back, and names who
-//! failed first.
+//! The caller of a program on several hosts: it starts the parts on the hosts, passes signals on and output back, and names the
+//! process that failed first.
 use super::super::Run;
 use super::super::output::Output;
 use super::super::signals::Signals;

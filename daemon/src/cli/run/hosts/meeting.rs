@@ -1,5 +1,5 @@
-//! How the hosts of a program meet that a launcher has started on each of them: one process of each host goes to the host of rank
-//! 0, says which ranks its host has and where its agent will be, and hears the same of all others.
+//! The rendezvous of the hosts of a program that a launcher has started on each of them: one process of each host connects to the
+//! host of rank 0, says which ranks its host has and where its agent will be, and is told the same of all others.
 //!
 //! Each side shows by an HMAC over the other's random bytes that it has the cluster's key. A line of JSON each way, behind its HMAC.
 use crate::cli::failure::HostFailed;

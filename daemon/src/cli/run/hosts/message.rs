@@ -1,8 +1,8 @@
 //! Messages between the command that was called and its parts on the hosts, over the pipes of a remote shell.
 //!
-//! Each side begins with a line that has the version: it comes behind whatever the remote shell or the files that it reads at
-//! its start print. Then come frames: four bytes of length, a message as the control protocol of a host has them, and the end of a line, since `srun` and others pass
-//! output on line by line.
+//! Each side begins with a line that has the version: whatever the remote shell or its startup files print before it is skipped.
+//! Then come frames: four bytes of length, a message as in the control protocol of a host, and the end of a line, since `srun` and
+//! others pass output on line by line.
 use anyhow::{Context, Result, bail, ensure};
 use hectare_wire::{Cipher, JobHost, MAX_MESSAGE, TransportChoice, decode, encode};
 use serde::de::DeserializeOwned;

@@ -1,8 +1,8 @@
 //! `hectare run` on several hosts: one command that is called, and a part of it on each host.
 //!
-//! The caller starts a part on each host by a remote shell, and on its own host without one. The way to a part is the standard
-//! input and output of its remote shell, so nothing listens anywhere, and who may start processes is for the remote shell to
-//! say. Nothing is started before all hosts have answered with an address and the same key, and have made their part of the job.
+//! The caller starts a part on each host by a remote shell, and on its own host without one. It talks to a part over the standard
+//! input and output of the remote shell: so nothing listens on a port, and the remote shell decides who may start processes. The
+//! program is started only after all hosts have answered with an address and the same key, and have created their parts of the job.
 mod address;
 mod conductor;
 mod interface;

@@ -1,4 +1,4 @@
-//! The options of runs on several hosts, and the plan that they say.
+//! The options of runs on several hosts, and the plan that follows from them.
 use crate::cli::failure::Usage;
 use crate::cli::parse::some_seconds;
 use crate::hosts::{Plan, allocation, parse_file, parse_list};

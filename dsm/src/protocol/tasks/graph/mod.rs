@@ -1,5 +1,5 @@
-//! Tasks of several workers, checked before they run: whatever two may run at once touches no common element of which one
-//! writes.
+//! Task graphs of several workers, checked for data races before they run: of two tasks that may run at the same time, neither
+//! writes an element that the other one reads or writes.
 mod near;
 
 use self::near::{Blocks, Near};
@@ -20,7 +20,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// In fewer boxes; what may be written is among what may be read. Large ones come first.
+    /// Merges regions into fewer boxes, the largest first, and adds what may be written to what may be read.
     fn fold(&mut self) {
         let by_size = |mut regions: Vec<Region>| {
             regions.sort_by_cached_key(|region| std::cmp::Reverse(region.len()));
@@ -32,7 +32,7 @@ impl Access {
     }
 }
 
-/// Work of one worker between two looks at what others have done.
+/// A piece of work of one worker, between two checks of what others have done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Task {
     /// The arrays that it touches, each once.
