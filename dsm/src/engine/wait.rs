@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 /// Looks at the word before sleeping, with a core for every worker: about 100 us.
 pub(crate) const SPINS: u32 = 4000;
-/// Turns given to others before sleeping, with more workers than cores.
+/// How often a worker yields before it sleeps, if there are more workers than cores.
 const YIELDS: u32 = 40;
-/// For so long at least, turns are given to others by who waits for other hosts, as the agent does that brings what is waited for: a
-/// few round trips of a fast network.
+/// For how long, at least, a worker that waits for another host yields before it sleeps, as the agent does, which brings what it waits
+/// for: a few round trips of a fast network.
 pub(crate) const LOOKS: Duration = Duration::from_micros(200);
-/// Who gave way for so long shares the processor with those that compute: who sleeps has it sooner when there is something.
+/// A worker whose yield took this long shares the processor with threads that compute: if it sleeps, it gets the processor sooner when
+/// there is something to do.
 const LONG_YIELD: Duration = Duration::from_micros(500);
 /// The first sleep; each further one is twice as long.
 const FIRST_SLEEP: Duration = Duration::from_millis(1);
@@ -25,7 +26,7 @@ pub(crate) enum Room {
     Own,
     /// Other workers.
     Crowded,
-    /// The agent, from which it comes what is waited for.
+    /// The agent, which brings what the worker waits for.
     WithAgent,
 }
 

@@ -3,19 +3,19 @@ use crate::contract::Transport;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// For so long after the last work it looks again, giving way to others in between: a few round trips of a fast network.
+/// For how long after the last work it polls, yielding to others in between: a few round trips of a fast network.
 const LOOKS: Duration = Duration::from_micros(200);
 
-/// Who gave way for so long shares the processor with those that compute, not with those that it works with ..
+/// A thread whose yield took this long shares the processor with others that compute, not with those that it works with ..
 const LONG_YIELD: Duration = Duration::from_micros(500);
-/// .. and gives way no more for such a time at first, twice as long each time that it finds the same, up to the longest: who sleeps has the
-/// processor sooner when there is work. Others may have computed for a moment only.
+/// .. and stops yielding for this time at first, and twice as long each time that it finds the same, up to the longest: a thread that
+/// sleeps gets the processor sooner when there is work. The others may have computed for a moment only.
 const CROWDED: Duration = Duration::from_millis(16);
 const CROWDED_MOST: Duration = Duration::from_millis(128);
 
-/// Looks again for a while, then sleeps: a reply that comes within microseconds costs no wake-up, and a thread without work
-/// costs no processor. Between two looks it yields rather than spins: on a host whose processors are all taken, those that it
-/// looks for could not run else. Where others compute on them, it sleeps at once.
+/// Polls for a while, then sleeps: a reply that comes within microseconds costs no wake-up, and a thread without work
+/// costs no processor. Between two polls it yields rather than spins: on a host whose processors are all busy, the threads
+/// that it waits for could not run otherwise. Where others compute on them, it sleeps at once.
 ///
 /// ```no_run
 /// use hectare_transport::{Idle, Transport, udp::Udp};
