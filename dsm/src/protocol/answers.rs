@@ -1,8 +1,8 @@
 //! The agent's answers to all who wait for a name, in a ring, each of several words. Written over bare words, so that the
 //! models run it.
 //!
-//! The agent alone writes. Whoever waits notes how many answers there are, and looks at those that come after. One who looks
-//! late misses what was written over; he asks again.
+//! Only the agent writes. A worker that waits notes how many answers there are, and looks at those that come after. If it looks
+//! too late, it misses answers that were overwritten, and asks again.
 use crate::primitive::{AtomicU64, Ordering, fault_point, fence};
 
 /// The last `PLACES` answers.

@@ -1,9 +1,9 @@
-//! Objections of other hosts to an area, for its owner: they have one of its name or group, take its elements for
-//! something else, or cannot have it. The agent says so, the owner hears it once.
+//! Conflicts of other hosts with an area, for its owner: they have one of its name or group, attached to it with another element
+//! type, or cannot have it. The agent reports them, and the owner is told of each once.
 //!
-//! In the area's slot are places, so that one thing does not displace another, and a count in the header says that there is
-//! something new. A worker looks at the count at its synchronization points, and at the places of the areas that it owns when
-//! the count has risen; and once after it came to own an area, since the last owner may not have looked.
+//! The area's slot has several places, so that one conflict does not displace another, and a count in the header says that there is
+//! a new one. A worker looks at the count at its synchronization points, and at the places of the areas that it owns when
+//! the count has risen; and once after it has become the owner of an area, since the last owner may not have looked.
 use crate::primitive::{AtomicU64, Ordering, fault_point};
 use std::cell::Cell;
 

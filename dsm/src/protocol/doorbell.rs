@@ -1,8 +1,8 @@
 //! The agent's doorbell: how the agent, which stands in for other hosts, is told of changes on this host. Written over bare words, so
 //! that the models run it.
 //!
-//! A bit for each area says that it changed, and the bell that some bit is set. A bit says where to look and nothing else: what
-//! the agent finds there counts. So bits may be set twice or late, and an agent that has just come looks everywhere.
+//! A bit for each area says that it changed, and the bell that some bit is set. A bit only says where to look: what counts is what
+//! the agent finds there. So bits may be set twice or late, and a new agent looks everywhere.
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 
 /// The agent sleeps on the bell.

@@ -1,8 +1,8 @@
-//! When areas with an interval fall due: a time for each word of 64 areas and one for all, which planners raise, and who makes
-//! such an area lowers. Written over bare words, so that the models run it.
+//! When areas with an interval are due: a time for each word of 64 areas, and one for all. Planners raise them, and a worker that
+//! creates such an area lowers them. Written over bare words, so that the models run it.
 //!
-//! No time may be later than the area that falls due first. A planner that did not see a new area may raise the times over it.
-//! So it looks at a word again if another area was marked there, and at all if one was entered.
+//! No time may be later than the time at which the first of its areas is due. A planner that has not seen a new area may raise the
+//! times beyond that. So it looks at a word again if another area was marked there meanwhile, and at all words if one was entered.
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
 
 /// The words that are about all areas.

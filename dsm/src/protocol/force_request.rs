@@ -1,8 +1,8 @@
-//! Requests: a worker asks the host that has an area's owner for its state of now, and hears when that is here. Written over bare
-//! words, so that the models run it.
+//! Forced syncs: a worker requests the present state of an area from its owner's host, and is told when that is here. Written over
+//! bare words, so that the models run it.
 //!
-//! Requests are counted, and an answer is the number of the last request that it is for. So nobody takes the answer to an earlier
-//! question for one to his own, and an agent that has just come sees what its predecessor left open.
+//! Requests are counted, and an answer is the number of the last request that it is for. So no worker mistakes the answer to an
+//! earlier request for one to its own, and a new agent sees the requests that its predecessor left open.
 use crate::primitive::{AtomicU64, Ordering};
 
 /// An area's requests and answers.

@@ -1,8 +1,8 @@
 //! Labels of versions, by which a barrier holds across hosts.
 //!
-//! On one host, all leave barrier n in one round, so that nobody publishes what it writes after it before the others could read.
-//! Between hosts that takes a number: the label of a version says before which clock it was written. Who receives it publishes it
-//! when its own workers may read what was written then, and not before.
+//! On one host, all workers leave barrier n in one round, so what a worker writes after the barrier is not published before the others
+//! could read what was there. Between hosts that takes a number: the label of a version says before which clock it was written. The
+//! receiver publishes it when its own workers may read what was written then, and not before.
 
 /// The label of what a round publishes, before which `lowest` was the lowest clock of all: that plus one; 0 outside of the
 /// clocks.
@@ -15,9 +15,9 @@ pub(crate) fn may_publish(label: u64, lowest: u64) -> bool {
     label <= lowest.saturating_add(1)
 }
 
-/// The round of the last state of the label before that of the newest: what other hosts may still have to get. That of the newest
-/// state, published in round `newest_round` with label `newest`, if the state that is published now begins another label; else it
-/// stays `kept`.
+/// The round of the last state with an earlier label, which other hosts may still need, when a state of label `label` is published. If
+/// this begins a new label, that is the state that was the newest until now, published in round `newest_round` with label `newest`;
+/// otherwise it is still that of round `kept`.
 pub(crate) fn keep(label: u64, newest: u64, newest_round: u64, kept: u64) -> u64 {
     if label > newest { newest_round } else { kept }
 }

@@ -2,9 +2,9 @@
 //! it.
 //!
 //! The agent stores a host's clock, and the next round takes it up: the lowest clock rises in rounds only, so that all who wait
-//! for it here go on after the same round. A worker that waits says so first and looks at the clocks second; the agent stores a
-//! clock first and asks whether somebody waits second. So either the worker sees the clock, and opens a round, or the agent sees
-//! the worker, and does.
+//! for it here go on after the same round. A worker that waits first says so and then looks at the clocks; the agent first stores a
+//! clock and then looks whether a worker waits. So either the worker sees the clock, and opens a round, or the agent sees the worker,
+//! and opens one.
 use super::round::{Rounds, Seat, Work};
 use super::word::Phase;
 use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};

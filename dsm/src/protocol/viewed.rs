@@ -1,9 +1,9 @@
 //! Views of what has arrived from another host, where it arrived: in the writer copy, before a round publishes it. Written over bare
 //! words, so that the models run it.
 //!
-//! A worker says that it reads and looks at the record second; the agent takes the record back, when its version is published, and
-//! looks who reads second. So either the worker finds nothing in place, or the agent waits until it has been at a synchronization
-//! point, as an owner waits for the readers of what it lent.
+//! A worker first says that it reads and then looks at the record; the agent, when the record's version is published, first takes the
+//! record back and then looks who reads. So either the worker finds nothing in place, or the agent waits until the worker has been at
+//! a synchronization point, as an owner waits for the readers of what it lent.
 use super::arrival::{self, ArrivalRecord, Arrived};
 use super::publication::Version;
 use super::round::Rounds;

@@ -1,4 +1,4 @@
-//! Publications that other hosts ask for, and the answers to what workers here ask other hosts for.
+//! Forced syncs: publications that other hosts request, and the answers to requests of workers of this host.
 use super::Agent;
 use crate::engine::directory::AreaId;
 use crate::engine::wait::{futex_wake_all, low_half};

@@ -1,7 +1,7 @@
-//! The agent: who stands in, in a job on this host, for everybody on other hosts.
+//! The agent, which stands in for the workers of all other hosts in a job's memory on this host.
 //!
 //! It has no seat: no round waits for it, and it may die at any step. What it holds, pins of copies and areas in use, bears
-//! its number and counts as long as it lives. What it knows, it can find again in the segment: the next agent begins by
+//! its number and counts as long as it lives. All that it knows can be found again in the segment: the next agent begins by
 //! looking at everything.
 pub(crate) mod bell;
 mod create;

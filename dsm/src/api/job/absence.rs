@@ -1,4 +1,4 @@
-//! Workers that will not come: what a launcher knows and those who wait for them do not.
+//! Workers that will not join: a launcher knows of them, the workers that wait for them do not.
 use super::Job;
 use crate::error::{Error, Rank, Result};
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! The mutex that a worker holds for life: who holds it takes the seat, and who finds it left by the dead says so.
+//! The mutex that a worker holds for life: a worker that gets it takes the seat, and one that finds its holder dead records the death.
 use super::{Rounds, Seat, slot_state};
 use crate::primitive::{Ordering, fault_point};
 

@@ -17,9 +17,9 @@ pub(crate) struct Marks {
     pub(crate) grouped: AtomicU64,
     /// The agent has not heard yet that they were created, deleted or published.
     pub(crate) news: AtomicU64,
-    /// The agent's bell rings when they are published, also if the agent chooses.
+    /// The agent's bell rings when they are published, even if the agent has chosen only some areas.
     pub(crate) chosen: AtomicU64,
-    /// None of those that have an interval falls due before (monotonic nanoseconds). They may all fall due later.
+    /// Before this time (monotonic nanoseconds), none of those that have an interval is due. The first may be due later.
     pub(crate) due_ns: AtomicU64,
 }
 

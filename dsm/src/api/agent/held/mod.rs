@@ -1,4 +1,4 @@
-//! Published versions that the agent holds still, to send them.
+//! Published versions that the agent pins while it sends them.
 use super::Agent;
 use super::desk::Desk;
 use crate::engine::area_core::LOOKS;
