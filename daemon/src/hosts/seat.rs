@@ -128,6 +128,11 @@ pub fn seat(variable: impl Fn(&str) -> Option<String>) -> Result<Seat, SeatError
     for launcher in LAUNCHERS {
         let Launcher { rank: name, sizes, local_rank, local_size, job } = launcher;
         let Some(rank) = number(name)? else { continue };
+        // `srun --mpi=pmi2` sets PMI's rank and size, but not what MPI launchers say of the node.
+        let is_of_srun = name == "PMI_RANK" && variable("SLURM_PROCID") == variable(name);
+        if is_of_srun && variable(local_rank).is_none() {
+            continue;
+        }
         let needed = |other| number(other)?.ok_or(SeatError::Missing { name: other, beside: name });
         let sizes = sizes.iter().find(|size| variable(size).is_some()).or(sizes.last());
         let size = needed(sizes.copied().unwrap_or(name))?;
@@ -158,7 +163,7 @@ pub fn seat(variable: impl Fn(&str) -> Option<String>) -> Result<Seat, SeatError
         let job = job.map(|job| job.chars().map(|c| if fits(c) { c } else { '-' }).collect());
         let first_host = first_host(&variable)?;
         let port =
-            port(number("MASTER_PORT")?, number("SLURM_JOB_ID")?, number("SLURM_STEP_ID").ok().flatten());
+            port(torch_port(&variable)?, number("SLURM_JOB_ID")?, number("SLURM_STEP_ID").ok().flatten());
         return Ok(Seat { rank, size, local_rank: local, local_size: here, first_host, port, job });
     }
     Err(SeatError::None)
@@ -197,9 +202,16 @@ fn first_host(variable: &impl Fn(&str) -> Option<String>) -> Result<Option<Strin
     Ok(None)
 }
 
-/// torchrun's own port is taken by its own meeting.
-fn port(torch: Option<u32>, job: Option<u32>, step: Option<u32>) -> u16 {
-    match (torch.and_then(|port| u16::try_from(port + 1).ok()), job) {
+/// The port after torchrun's, which torchrun itself uses to meet.
+fn torch_port(variable: &impl Fn(&str) -> Option<String>) -> Result<Option<u16>, SeatError> {
+    let Some(value) = variable("MASTER_PORT") else { return Ok(None) };
+    let next = value.parse::<u16>().ok().and_then(|port| port.checked_add(1));
+    let what = "not a port from 0 to 65534 (the port after it is used)";
+    next.map(Some).ok_or_else(|| SeatError::Value { name: "MASTER_PORT", value, what: what.into() })
+}
+
+fn port(torch: Option<u16>, job: Option<u32>, step: Option<u32>) -> u16 {
+    match (torch, job) {
         (Some(port), _) => port,
         (None, Some(job)) => {
             let number = u64::from(job) + u64::from(step.unwrap_or_default());
@@ -253,6 +265,27 @@ mod tests {
         let pmi = [("PMI_RANK", "1"), ("PMI_SIZE", "2"), ("MPI_LOCALRANKID", "0"), ("MPI_LOCALNRANKS", "1")];
         let seat = of(&pmi).unwrap();
         assert_eq!((seat.first_host, seat.job, seat.port), (None, None, 61_000));
+    }
+
+    #[test]
+    fn srun_with_pmi2_is_slurm() {
+        let pmi = [("PMI_RANK", "3"), ("PMI_SIZE", "5")];
+        let seat = of(&[&SLURM[..], &pmi].concat()).unwrap();
+        assert_eq!((seat.rank, seat.size, seat.local_rank, seat.local_size), (3, 5, 1, 3));
+        assert_eq!(seat.job.as_deref(), Some("slurm-4123-2"));
+        // Another launcher inside of the allocation, which says too little.
+        let other = [("PMI_RANK", "0"), ("PMI_SIZE", "2")];
+        let error = of(&[&SLURM[..], &other].concat()).unwrap_err();
+        assert!(matches!(error, SeatError::Missing { name: "MPI_LOCALRANKID", .. }), "{error}");
+    }
+
+    #[test]
+    fn a_port_without_a_next_one_is_refused() {
+        for port in ["65535", "65536", "4294967295", "-1", "x"] {
+            let torch = [("RANK", "0"), ("WORLD_SIZE", "1"), ("LOCAL_RANK", "0"), ("LOCAL_WORLD_SIZE", "1")];
+            let error = of(&[&torch[..], &[("MASTER_PORT", port)]].concat()).unwrap_err();
+            assert!(matches!(error, SeatError::Value { name: "MASTER_PORT", .. }), "{error}");
+        }
     }
 
     #[test]

@@ -29,7 +29,8 @@ pub(in super::super) struct Joined {
 /// Takes part in the program: afterwards this host's part of the job is there.
 pub(in super::super) fn join(dir: &RunDir, on: &HostOptions, job: Option<&str>) -> Result<Joined> {
     let seat = seat(|name| std::env::var(name).ok()).usage()?;
-    let named = job.map(str::to_owned).or(std::env::var("HECTARE_JOB").ok()).or(seat.job.clone());
+    let given = std::env::var("HECTARE_JOB").ok().filter(|job| !job.is_empty());
+    let named = job.map(str::to_owned).or(given).or(seat.job.clone());
     let job = named
         .context(
             "the launcher has no name for this start: give it one of its own by --job, the same on all hosts",
