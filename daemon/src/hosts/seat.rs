@@ -1,4 +1,4 @@
-//! The rank of a process that was started by a launcher, which started the others of its program, too, on this host and others.
+//! The rank of a process that a launcher (SLURM, MPI, torchrun) has started, as it has the other processes of the program.
 use super::slurm::{counts, nodes};
 use std::fmt;
 
@@ -129,8 +129,8 @@ pub fn seat(variable: impl Fn(&str) -> Option<String>) -> Result<Seat, SeatError
         let Launcher { rank: name, sizes, local_rank, local_size, job } = launcher;
         let Some(rank) = number(name)? else { continue };
         // `srun --mpi=pmi2` sets PMI's rank and size, but not what MPI launchers say of the node.
-        let is_of_srun = name == "PMI_RANK" && variable("SLURM_PROCID") == variable(name);
-        if is_of_srun && variable(local_rank).is_none() {
+        let is_srun = variable("SLURM_PROCID") == variable(name);
+        if name == "PMI_RANK" && is_srun && variable(local_rank).is_none() {
             continue;
         }
         let needed = |other| number(other)?.ok_or(SeatError::Missing { name: other, beside: name });
@@ -210,6 +210,7 @@ fn torch_port(variable: &impl Fn(&str) -> Option<String>) -> Result<Option<u16>,
     next.map(Some).ok_or_else(|| SeatError::Value { name: "MASTER_PORT", value, what: what.into() })
 }
 
+/// The port at which the hosts meet: that after torchrun's, or one that SLURM's numbers of job and step give.
 fn port(torch: Option<u16>, job: Option<u32>, step: Option<u32>) -> u16 {
     match (torch, job) {
         (Some(port), _) => port,
