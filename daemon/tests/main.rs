@@ -29,6 +29,7 @@ mod members;
 mod metrics;
 mod mid_epoch;
 mod misfits;
+mod output_on_hosts;
 mod ownership_on_hosts;
 mod peers;
 mod place;

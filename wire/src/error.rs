@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn no_cause_is_said_twice() {
         let io = || std::io::Error::from_raw_os_error(13);
-        let frame = FrameError::TooLong { len: 70_000 };
+        let frame = FrameError::TooLong { len: 70_000, most: 65_536 };
         let refusal = Refusal::NoSuchJob { job: "j".into() };
         for (error, cause) in [
             (Error::os("connect", io()), io().to_string()),

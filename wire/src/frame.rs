@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 /// The version of the protocol. Both sides refuse every other one.
 pub const VERSION: u16 = 2;
 
-/// The most bytes of a message.
+/// The most bytes of a message to a daemon or an agent, and of an answer.
 pub const MAX_MESSAGE: usize = 64 << 10;
 
 const MAGIC: [u8; 2] = *b"Hc";
@@ -32,14 +32,16 @@ pub enum FrameError {
         what: String,
     },
     /// The message is too long to be sent.
-    #[error("a message of {len} bytes, longer than {}", MAX_MESSAGE)]
+    #[error("a message of {len} bytes, longer than {most}")]
     TooLong {
         /// Its length.
         len: usize,
+        /// The longest that is allowed.
+        most: usize,
     },
 }
 
-/// The bytes of a message.
+/// The bytes of a message to a daemon or an agent.
 ///
 /// ```
 /// use hectare_wire::{Request, decode, encode};
@@ -51,11 +53,19 @@ pub enum FrameError {
 /// # Errors
 /// [`FrameError::TooLong`]; [`FrameError::Body`] for values that postcard cannot hold, which messages are not.
 pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, FrameError> {
+    encode_within(message, MAX_MESSAGE)
+}
+
+/// The same of a message that may have so many bytes at most.
+///
+/// # Errors
+/// Those of [`encode`].
+pub fn encode_within<T: Serialize>(message: &T, most: usize) -> Result<Vec<u8>, FrameError> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(VERSION.to_le_bytes());
     let bytes =
         postcard::to_extend(message, bytes).map_err(|error| FrameError::Body { what: error.to_string() })?;
-    if bytes.len() > MAX_MESSAGE { Err(FrameError::TooLong { len: bytes.len() }) } else { Ok(bytes) }
+    if bytes.len() > most { Err(FrameError::TooLong { len: bytes.len(), most }) } else { Ok(bytes) }
 }
 
 /// The message in `bytes`, all of them.

@@ -24,7 +24,7 @@ pub use agent::{
 };
 pub use client::Connection;
 pub use error::{Error, Result};
-pub use frame::{FrameError, MAX_MESSAGE, VERSION, decode, encode};
+pub use frame::{FrameError, MAX_MESSAGE, VERSION, decode, encode, encode_within};
 pub use hosts::{Cipher, JobHost, JobHosts, MAX_HOSTS, UnknownCipher};
 pub use launch::{Launch, LaunchError};
 pub use member::{Member, Membership};

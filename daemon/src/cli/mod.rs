@@ -30,7 +30,8 @@ pub use read::Form;
 #[derive(Debug, Parser)]
 #[command(name = "hectare", version, after_long_help = exit::help())]
 pub struct Options {
-    /// The run directory of the daemon. Default: HECTARE_RUN_DIR, else the user's default.
+    /// The run directory of the daemon; of `run --hosts`, that of each host's. Default: HECTARE_RUN_DIR there, else the user's
+    /// default.
     #[arg(long, global = true)]
     run_dir: Option<PathBuf>,
     #[command(subcommand)]
@@ -134,12 +135,13 @@ pub fn main_of(options: Options) -> ExitCode {
 }
 
 fn execute(options: Options) -> anyhow::Result<u8> {
-    let dir = options.run_dir.map_or_else(RunDir::of_user, RunDir::at);
+    let named = options.run_dir.map(RunDir::at);
+    let dir = named.clone().unwrap_or_else(RunDir::of_user);
     let connect = || Connection::open(&dir);
     match options.command {
-        Command::Run(run) => return run::run(&dir, &run),
+        Command::Run(run) => return run::run(&dir, named.as_ref(), &run),
         Command::RunPart => return run::run_part(&dir),
-        Command::Plan(what) => plan::plan(&dir, &what)?,
+        Command::Plan(what) => plan::plan(&dir, named.as_ref(), &what)?,
         Command::Ps(listing) => inspect::ps(&connect()?, listing.job.as_deref(), listing.json)?,
         Command::Jobs { json } => inspect::jobs(&connect()?, json)?,
         Command::Areas(of) => inspect::areas(&connect()?, &of.job, of.json)?,

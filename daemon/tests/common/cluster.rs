@@ -140,7 +140,7 @@ impl Cluster {
     /// The output of `hectare` on a host.
     pub fn hectare(&self, host: usize, args: &[&str]) -> Said {
         let mut command = Command::new(HECTARE);
-        command.arg("--run-dir").arg(self.dir(host).path()).args(args).stdin(Stdio::null());
+        command.env("HECTARE_RUN_DIR", self.dir(host).path()).args(args).stdin(Stdio::null());
         let output = command.output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Said { code: output.status.code().unwrap(), out: text(&output.stdout), err: text(&output.stderr) }

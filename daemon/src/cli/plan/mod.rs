@@ -55,7 +55,7 @@ pub(super) struct Plan {
 ///
 /// # Errors
 /// No figures of links, a list of hosts that cannot be read, no daemon, a program that fails, or that leaves no record.
-pub(super) fn plan(dir: &RunDir, what: &Plan) -> Result<()> {
+pub(super) fn plan(dir: &RunDir, named: Option<&RunDir>, what: &Plan) -> Result<()> {
     let link =
         what.latency.zip(what.bandwidth).map(|(latency, bandwidth)| Link::of_network(latency, bandwidth));
     if link.is_none() && what.on.is_none() {
@@ -95,7 +95,7 @@ pub(super) fn plan(dir: &RunDir, what: &Plan) -> Result<()> {
         workers_per_host: on_each as usize,
         link,
     };
-    what.run(dir, &request)?;
+    what.run(named, &request)?;
     let report = Report::of(&request, read(&record, &what.program[0])?);
     if what.json { json(&report) } else { super::output::print(report.to_string().as_bytes()) }
 }
@@ -117,10 +117,13 @@ impl Plan {
     }
 
     /// Runs the program by `hectare run`; what it prints goes to standard error.
-    fn run(&self, dir: &RunDir, request: &PlanRequest) -> Result<()> {
+    fn run(&self, named: Option<&RunDir>, request: &PlanRequest) -> Result<()> {
         let asked = serde_json::to_string(request)?;
         let mut run = Command::new(std::env::current_exe().context("the path of hectare")?);
-        run.arg("--run-dir").arg(dir.path()).arg("run");
+        if let Some(dir) = named {
+            run.arg("--run-dir").arg(dir.path());
+        }
+        run.arg("run");
         match &self.on {
             Some(list) => {
                 run.args(["--hosts", list, "-x", &format!("HECTARE_PLAN={asked}")]);

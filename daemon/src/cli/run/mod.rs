@@ -59,13 +59,14 @@ pub struct Run {
     on: HostOptions,
 }
 
-/// Starts the processes and waits for all; the exit code.
+/// Starts the processes and waits for all; the exit code. `named` is the run directory if the user has named it: then it is that of
+/// other hosts too.
 ///
 /// # Errors
 /// No daemon, a job that is refused, a program that cannot be started. What was started is ended.
-pub fn run(dir: &RunDir, what: &Run) -> Result<u8> {
+pub fn run(dir: &RunDir, named: Option<&RunDir>, what: &Run) -> Result<u8> {
     if what.on.are_given() {
-        return hosts::conduct(what, &what.on.plan(what.processes)?);
+        return hosts::conduct(named, what, &what.on.plan(what.processes)?);
     }
     if what.on.launched {
         let hosts::Joined { job, rank, size, member } = hosts::join(dir, &what.on, what.job.as_deref())?;
@@ -124,7 +125,11 @@ fn start(
         conductor.end(Signal::TERM);
     }
     let code = conductor.supervise();
-    output.finish();
+    let mut is_to_end = conductor.kill_at.is_some();
+    output.finish(|| {
+        is_to_end |= signals.came().iter().any(|(signal, _)| signals::ends(*signal));
+        is_to_end
+    });
     drop(member);
     started.and(code)
 }

@@ -5,20 +5,31 @@ use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsFd;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The most bytes of a line that is copied in one piece, so that no program fills the memory of this one.
 const LONGEST_PIECE: u64 = 64 << 10;
 /// Descendants that ended processes leave behind may hold their output open: those are not waited for long.
 const LAST_OUTPUT_WITHIN: Duration = Duration::from_secs(2);
+/// Between two looks whether it is written.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// One of the launcher's streams.
 struct Stream {
     name: &'static str,
     lines: Mutex<To>,
     lost: Mutex<u64>,
+    /// How many threads are writing to it, or wait to.
+    waiting: AtomicUsize,
+}
+
+impl Stream {
+    fn new(name: &'static str, to: To) -> Arc<Stream> {
+        Arc::new(Stream { name, lines: Mutex::new(to), lost: Mutex::new(0), waiting: AtomicUsize::new(0) })
+    }
 }
 
 /// Passes bytes on.
@@ -32,6 +43,9 @@ enum To {
     Caller(PassOn),
 }
 
+/// Bytes to be written, and what is to be done after that.
+pub(super) type Piece = (Vec<u8>, Box<dyn FnOnce() + Send>);
+
 /// Both streams, and the threads that copy to them.
 pub(super) struct Output {
     streams: [Arc<Stream>; 2],
@@ -44,7 +58,7 @@ impl Output {
     pub(super) fn new(voice: Sink) -> Result<Output> {
         let stream = |name, fd: std::os::fd::BorrowedFd<'_>| -> Result<Arc<Stream>> {
             let file = File::from(fd.try_clone_to_owned().context("dup")?);
-            Ok(Arc::new(Stream { name, lines: Mutex::new(To::File(Lines::new(file))), lost: Mutex::new(0) }))
+            Ok(Stream::new(name, To::File(Lines::new(file))))
         };
         let streams = [
             stream("standard output", std::io::stdout().as_fd())?,
@@ -60,8 +74,7 @@ impl Output {
     {
         let stream = |name, error| {
             let pass_on = pass_on.clone();
-            let to = To::Caller(Box::new(move |bytes| pass_on(error, bytes)));
-            Arc::new(Stream { name, lines: Mutex::new(to), lost: Mutex::new(0) })
+            Stream::new(name, To::Caller(Box::new(move |bytes| pass_on(error, bytes))))
         };
         Output::with([stream("standard output", false), stream("standard error", true)], voice)
     }
@@ -71,9 +84,19 @@ impl Output {
         Output { streams, copying, done, voice }
     }
 
-    /// Writes what a part has passed on.
-    pub(super) fn put(&self, error: bool, bytes: &[u8]) {
-        self.streams[usize::from(error)].put(bytes, &self.voice);
+    /// A thread that writes what it is sent, in this order, and ends when nobody can send any more.
+    pub(super) fn queue(&self, error: bool) -> Sender<Piece> {
+        let (sender, pieces) = channel::<Piece>();
+        let to = self.streams[usize::from(error)].clone();
+        let (copying, voice) = (self.copying.clone(), self.voice.clone());
+        std::thread::spawn(move || {
+            let _copying = copying;
+            for (bytes, written) in pieces {
+                to.put(&bytes, &voice);
+                written();
+            }
+        });
+        sender
     }
 
     /// Copies what a process prints, each line behind `prefix`, in a thread for each stream; without one, as it is.
@@ -110,16 +133,29 @@ impl Output {
         });
     }
 
-    /// Waits for what ended processes printed last, and says what was lost.
-    pub(super) fn finish(self) {
+    /// Waits for what ended processes printed last, and says what was lost. A reader may take its time, unless this process is told
+    /// to end.
+    pub(super) fn finish(self, mut is_to_end: impl FnMut() -> bool) {
         let Output { streams, copying, done, voice } = self;
         drop(copying);
+        let mut until = Instant::now() + LAST_OUTPUT_WITHIN;
         // An end of the channel is the end of all copying.
-        let _ = done.recv_timeout(LAST_OUTPUT_WITHIN);
+        while done.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+            let is_to_end = is_to_end();
+            if !is_to_end && streams.iter().any(|stream| stream.is_awaited()) {
+                until = Instant::now() + LAST_OUTPUT_WITHIN;
+            }
+            if Instant::now() >= until {
+                break;
+            }
+        }
         for stream in streams {
             let lost = *stream.lost.lock().unwrap_or_else(PoisonError::into_inner);
             if lost > 0 {
                 voice.say(&format!("hectare: {lost} lines for {} are lost", stream.name));
+            }
+            if stream.is_awaited() {
+                voice.say(&format!("hectare: nobody reads {}: the last lines are lost", stream.name));
             }
         }
         voice.finish();
@@ -147,11 +183,19 @@ impl To {
 }
 
 impl Stream {
+    /// Whether its reader holds up a thread.
+    fn is_awaited(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
     /// Writes a line. One that cannot be written is lost, which ends nobody: the process goes on, and may do so for
     /// its files and its job.
     fn put(&self, line: &[u8], voice: &Sink) {
+        // A count for a message: nothing is read by its means.
+        self.waiting.fetch_add(1, Ordering::Relaxed);
         // Held while it is written, so that lines of several processes do not mix.
         let put = self.lines.lock().unwrap_or_else(PoisonError::into_inner).put(line);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
         if let Err(error) = put {
             let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
             *lost += 1;

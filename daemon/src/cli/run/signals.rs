@@ -68,6 +68,11 @@ impl Signals {
     }
 }
 
+/// Whether a signal ends a program that does not catch it. SIGKILL stands for the order to kill all.
+pub(super) fn ends(signal: Signal) -> bool {
+    matches!(signal, Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT | Signal::KILL)
+}
+
 /// The signals that this process ignores, one in each bit. Of a system that does not say: none.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -90,7 +90,7 @@ pub(super) struct Supervisor<'a> {
 
 impl Supervisor<'_> {
     /// Waits until all have ended; the exit code.
-    pub(super) fn supervise(mut self) -> Result<u8> {
+    pub(super) fn supervise(&mut self) -> Result<u8> {
         loop {
             self.wait()?;
             for (signal, count) in self.signals.came() {

@@ -104,6 +104,7 @@ mod tests {
 
     fn prepare(address: Option<&str>, interface: Option<&str>, others: &[&str]) -> Prepare {
         Prepare {
+            run_dir: None,
             address: address.map(|text| text.parse().unwrap()),
             interface: interface.map(str::to_owned),
             others: others.iter().map(|text| (*text).to_owned()).collect(),

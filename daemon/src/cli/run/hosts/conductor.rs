@@ -2,22 +2,21 @@
 //! process that failed first.
 use super::super::Run;
 use super::super::output::Output;
-use super::super::signals::Signals;
+use super::super::signals::{Signals, ends};
 use super::super::supervise::{Cause, code_of};
 use super::address::is_here;
-use super::message::{Here, Make, News, Order, Prepare};
-use super::remote::{Event, Remote};
-use super::words::{for_host, words};
+use super::host::{Host, State, check_answers};
+use super::message::{Make, News, Order, Prepare};
+use super::remote::{Event, Line, Outlets};
+use super::start::{prepare_make, start_all};
 use crate::cli::failure::{HostFailed, Usage};
 use crate::hosts::{Place, Plan};
 use crate::logging::Sink;
 use anyhow::{Context, Result, bail};
-use hectare_wire::{JobHost, TransportChoice, check_job_name};
+use hectare_wire::{RunDir, check_job_name};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::event::poll;
 use rustix::process::{Signal, getpid, kill_process};
-use std::io::ErrorKind;
-use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -33,28 +32,8 @@ const UNBEGUN_WITHIN: Duration = Duration::from_secs(1);
 /// How long it is waited for orders to be written, before this process stops.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
 
-/// How far a host is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum State {
-    Started,
-    Here,
-    Made,
-    Runs,
-    /// Its ranks have ended.
-    Done,
-    /// It cannot be heard any more.
-    Gone,
-}
-
-struct Host {
-    place: Place,
-    remote: Remote,
-    state: State,
-    at: Option<Here>,
-    key: (String, String),
-    /// Lines of its remote shell on standard error, until it has answered.
-    said: Vec<String>,
-}
+/// How long a remote shell may take to end when it has closed its output.
+const CLOSED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The first failure of a rank: its rank, its status, what it is a case of, and when it becomes the one that is named.
 struct First {
@@ -68,7 +47,7 @@ struct Conductor<'a> {
     what: &'a Run,
     hosts: Vec<Host>,
     events: Receiver<Event>,
-    output: &'a Output,
+    outlets: Outlets,
     voice: &'a Sink,
     first: Option<First>,
     code: Option<u8>,
@@ -76,111 +55,48 @@ struct Conductor<'a> {
     kill_at: Option<Instant>,
 }
 
-/// Runs the program on the hosts of a plan; the exit code.
+/// Runs the program on the hosts of a plan; the exit code. Each host's daemon is that of the named run directory, or of its user's.
 ///
 /// # Errors
 /// A host that cannot take part, before anything is started: [`HostFailed`].
-pub(in super::super) fn conduct(what: &Run, plan: &Plan) -> Result<u8> {
+pub(in super::super) fn conduct(named: Option<&RunDir>, what: &Run, plan: &Plan) -> Result<u8> {
     let mut id = [0; 16];
     let random = SystemRandom::new().fill(&mut id);
     random.map_err(|_| anyhow::anyhow!("the system provides no random numbers"))?;
     let own = || format!("run-{}", id[..4].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     let job = what.job.clone().unwrap_or_else(own);
     check_job_name(&job).map_err(hectare_wire::Error::Refused)?;
+    let run_dir = named.map(path_of).transpose()?;
     let make = prepare_make(what, plan, job, id)?;
+    // Names may be looked up for long: Ctrl-C still ends this process meanwhile.
+    let here: Vec<bool> = plan.places.iter().map(|place| is_here(&place.name, place.address)).collect();
     let signals = Arc::new(Signals::catch()?);
     let voice = Sink::start().context("starting a thread")?;
     let output = Output::new(voice.clone())?;
     let (sender, events) = channel();
-    let hosts = start_all(what, plan, &sender)?;
+    let outlets = [output.queue(false), output.queue(true)];
+    let hosts = start_all(what, (plan, &here), &sender, &outlets)?;
     let heard = signals.clone();
     std::thread::spawn(move || pass_signals_on(&heard, &sender));
-    let mut conductor = Conductor {
-        what,
-        hosts,
-        events,
-        output: &output,
-        voice: &voice,
-        first: None,
-        code: None,
-        kill_at: None,
-    };
-    let ended = conductor.run(plan, make);
+    let mut conductor =
+        Conductor { what, hosts, events, outlets, voice: &voice, first: None, code: None, kill_at: None };
+    let ended = conductor.run(run_dir.as_deref(), plan, make);
     conductor.finish();
-    drop(conductor);
-    output.finish();
+    let Conductor { events, outlets, kill_at, .. } = conductor;
+    drop(outlets);
+    let mut is_to_end = kill_at.is_some();
+    output.finish(|| {
+        is_to_end |= events.try_iter().any(|event| matches!(event, Event::Signal(signal, _) if ends(signal)));
+        is_to_end
+    });
     ended
 }
 
-/// All that a part is told but its number and the addresses.
-fn prepare_make(what: &Run, plan: &Plan, job: String, id: [u8; 16]) -> Result<Make> {
-    let directory = match &what.on.directory {
-        Some(directory) => directory.clone(),
-        None => std::env::current_dir().context("the current directory")?,
-    };
-    let directory = directory.to_str().context("the directory's name is no UTF-8")?.to_owned();
-    let variable = |text: &String| match text.split_once('=') {
-        _ if text.is_empty() || text.starts_with('=') => bail!("-x {text:?}: a variable without a name"),
-        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
-        None => match std::env::var(text) {
-            Ok(value) => Ok((text.clone(), value)),
-            Err(error) => bail!("-x {text}: {error}"),
-        },
-    };
-    let hosts = plan.places.iter().map(|place| JobHost {
-        name: place.name.clone(),
-        address: SocketAddr::from(([0, 0, 0, 0], 0)),
-        ranks: place.ranks.end - place.ranks.start,
-        dpdk: None,
-    });
-    Ok(Make {
-        job,
-        id,
-        index: 0,
-        hosts: hosts.collect(),
-        silence_ms: u64::try_from(what.on.timeout.as_millis()).unwrap_or(u64::MAX).max(1),
-        cipher: what.on.cipher,
-        program: what.program.clone(),
-        directory,
-        variables: what.on.variables.iter().map(variable).collect::<Result<_>>().usage()?,
-        plain: what.no_prefix,
-        keep_going: what.keep_going,
-        grace_s: what.grace_s,
-    })
-}
-
-/// Starts the parts of all hosts; those of this one without the remote shell.
-fn start_all(what: &Run, plan: &Plan, events: &Sender<Event>) -> Result<Vec<Host>> {
-    let rsh = words(what.on.rsh()).usage()?;
-    let own = std::env::current_exe().context("this program's name")?;
-    let own = own.to_str().context("this program's name is no UTF-8")?.to_owned();
-    let called = std::env::args().next().unwrap_or_default();
-    // Called by its path, it is in the same place on the others; called by its name, it is where their shells find it.
-    let there = if called.contains('/') { own.clone() } else { "hectare".to_owned() };
-    let there = what.on.remote_hectare.clone().unwrap_or(there);
-    let start = |(number, place): (usize, &Place)| {
-        let mut command = match is_here(&place.name, place.address) {
-            true => vec![own.clone()],
-            false => {
-                let mut command = for_host(&rsh, &place.name);
-                command.push(there.clone());
-                command
-            }
-        };
-        command.push("run-part".into());
-        let remote = Remote::start(&command, number, events).or_else(|error| {
-            // A remote shell that there is not, or that is no program, is one that was not meant.
-            let kind = error.downcast_ref().map(std::io::Error::kind);
-            match kind {
-                Some(ErrorKind::NotFound | ErrorKind::PermissionDenied) => Err(error).usage(),
-                _ => Err(error),
-            }
-        })?;
-        let key = (String::new(), String::new());
-        let (place, state, said) = (place.clone(), State::Started, Vec::new());
-        Ok(Host { place, remote, state, at: None, key, said })
-    };
-    plan.places.iter().enumerate().map(start).collect()
+/// A run directory as other hosts are told.
+fn path_of(dir: &RunDir) -> Result<String> {
+    let path = std::path::absolute(dir.path()).context("the run directory")?;
+    let path = path.into_os_string().into_string();
+    path.map_err(|path| anyhow::anyhow!("--run-dir {}: it is no UTF-8", path.display())).usage()
 }
 
 fn pass_signals_on(signals: &Signals, events: &Sender<Event>) {
@@ -199,12 +115,13 @@ fn pass_signals_on(signals: &Signals, events: &Sender<Event>) {
 }
 
 impl Conductor<'_> {
-    fn run(&mut self, plan: &Plan, mut make: Make) -> Result<u8> {
+    fn run(&mut self, run_dir: Option<&str>, plan: &Plan, mut make: Make) -> Result<u8> {
         let deadline = Instant::now() + self.what.on.timeout;
         for (number, host) in self.hosts.iter().enumerate() {
             let others = plan.places.iter().enumerate().filter(|(other, _)| *other != number);
             let name = |place: &Place| place.address.map_or_else(|| place.name.clone(), |a| a.to_string());
             host.remote.tell(Order::Prepare(Prepare {
+                run_dir: run_dir.map(str::to_owned),
                 address: host.place.address,
                 interface: self.what.on.interface.clone(),
                 others: others.map(|(_, place)| name(place)).collect(),
@@ -215,7 +132,7 @@ impl Conductor<'_> {
         if let Some(code) = self.gather(State::Here, deadline)? {
             return Ok(code);
         }
-        self.check_answers()?;
+        check_answers(&self.hosts)?;
         for (host, known) in make.hosts.iter_mut().zip(&self.hosts) {
             let at = known.at.context("an answer without an address")?;
             (host.address, host.dpdk) = (at.address, at.dpdk);
@@ -248,7 +165,7 @@ impl Conductor<'_> {
                     return Ok(u8::try_from(128 + signal.as_raw()).ok());
                 }
                 Event::Signal(..) => {}
-                Event::Line(number, line) => self.hosts[number].said.push(line),
+                Event::Line(number, line) => self.hosts[number].keep(line),
                 Event::News(number, News::Here { at, cluster, fingerprint }) => {
                     let host = &mut self.hosts[number];
                     (host.at, host.key) = (Some(at), (cluster, fingerprint));
@@ -256,19 +173,19 @@ impl Conductor<'_> {
                 }
                 Event::News(number, News::Made) => self.hosts[number].state = State::Made,
                 Event::News(number, News::Refused { code, what }) => {
-                    return Err(self.failed(number, what, code));
+                    return Err(self.hosts[number].failed(what, code));
                 }
                 Event::News(..) => {}
-                Event::Trouble(number, what) => return Err(self.failed(number, what, HostFailed::CODE)),
+                Event::Trouble(number, what) => return Err(self.hosts[number].failed(what, HostFailed::CODE)),
                 Event::Closed(number) => {
                     let what = self.why_closed(number);
-                    return Err(self.failed(number, what, HostFailed::CODE));
+                    return Err(self.hosts[number].failed(what, HostFailed::CODE));
                 }
             }
         }
-        for host in &mut self.hosts {
-            for line in host.said.drain(..) {
-                self.output.put(true, format!("{}: {line}\n", host.place.name).as_bytes());
+        for number in 0..self.hosts.len() {
+            for line in std::mem::take(&mut self.hosts[number].said) {
+                self.pass_on(number, line);
             }
         }
         Ok(None)
@@ -278,63 +195,18 @@ impl Conductor<'_> {
         let address = host.at.map(|at| format!(" ({})", at.address.ip()));
         let address =
             address.or(host.place.address.map(|address| format!(" ({address})"))).unwrap_or_default();
-        let said = host.said.last().map(|line| format!("; its last words: {line}")).unwrap_or_default();
+        let said =
+            host.said.back().map(|line| format!("; its last words: {}", line.text)).unwrap_or_default();
         let what = format!("no answer within {} s{said}", self.what.on.timeout.as_secs_f64());
         HostFailed { host: format!("{}{address}", host.place.name), what, code: HostFailed::CODE }.into()
     }
 
-    fn failed(&self, number: usize, what: String, code: u8) -> anyhow::Error {
-        HostFailed { host: self.name(number), what, code }.into()
-    }
-
-    /// The name of a host, with its address if that is known and another word.
-    fn name(&self, number: usize) -> String {
-        let Host { place, at, .. } = &self.hosts[number];
-        match place.address.or(at.map(|at| at.address.ip())).map(|address| address.to_string()) {
-            Some(address) if address != place.name => format!("{} ({address})", place.name),
-            _ => place.name.clone(),
-        }
-    }
-
     fn why_closed(&mut self, number: usize) -> String {
         let host = &mut self.hosts[number];
-        let status = host.remote.wait().map_or_else(|| "ended".to_owned(), |status| status.to_string());
-        let said = host.said.last().map(|line| format!(": {line}")).unwrap_or_default();
+        let status = host.remote.wait_or_kill(CLOSED_WITHIN);
+        let status = status.map_or_else(|| "ended".to_owned(), |status| status.to_string());
+        let said = host.said.back().map(|line| format!(": {}", line.text)).unwrap_or_default();
         format!("the remote shell ended before `hectare` there was done ({status}){said}")
-    }
-
-    /// Whether the hosts have one key, and each an address of its own.
-    fn check_answers(&self) -> Result<()> {
-        let first = &self.hosts[0];
-        for (number, host) in self.hosts.iter().enumerate() {
-            if host.key != first.key {
-                let show = |(cluster, fingerprint): &(String, String)| format!("{cluster}, {fingerprint}");
-                let what = format!(
-                    "it has another cluster key ({}) than {} ({}): `hectare key check` shows them",
-                    show(&host.key),
-                    first.place.name,
-                    show(&first.key)
-                );
-                return Err(self.failed(number, what, HostFailed::CODE));
-            }
-            let ip = |host: &Host| host.at.map(|at| at.address.ip());
-            if let Some(other) = self.hosts[..number].iter().find(|other| ip(other) == ip(host)) {
-                let what = format!("it has the address of {}: they are one host", other.place.name);
-                return Err(self.failed(number, what, HostFailed::CODE));
-            }
-            let has_none = |other: &&Host| other.at.is_some_and(|at| at.dpdk.is_none());
-            if host.at.is_some_and(|at| at.transport == TransportChoice::Dpdk)
-                && let Some(other) = self.hosts.iter().find(has_none)
-            {
-                let name = &other.place.name;
-                let what = format!(
-                    "{name} has no DPDK port, and this host is to reach it by DPDK alone (transport = \"dpdk\"): give {name} a port \
-                     by [dpdk] in the configuration of its hectared, which is built with DPDK, or choose \"auto\""
-                );
-                return Err(self.failed(number, what, HostFailed::CODE));
-            }
-        }
-        Ok(())
     }
 
     /// Goes with the processes until all hosts are done.
@@ -365,18 +237,14 @@ impl Conductor<'_> {
     fn on(&mut self, event: Event) {
         match event {
             Event::Signal(signal, count) => self.on_signal(signal, count),
-            Event::Line(number, line) => {
-                let name = &self.hosts[number].place.name;
-                self.output.put(true, format!("{name}: {line}\n").as_bytes());
-            }
-            Event::News(_, News::Output { error, bytes }) => self.output.put(error, &bytes),
+            Event::Line(number, line) => self.pass_on(number, line),
             Event::News(number, News::Failed { rank, status, follows }) => {
                 self.rank_failed(number, rank, ExitStatus::from_raw(status), follows);
             }
             Event::News(number, News::Lost { host, cause }) => self.host_lost(number, &host, &cause),
             Event::News(number, News::Done) => self.hosts[number].state = State::Done,
             Event::News(number, News::Refused { code, what }) => self.host_failed(number, &what, code),
-            Event::News(_, News::Here { .. } | News::Made) => {}
+            Event::News(_, News::Here { .. } | News::Made | News::Output { .. }) => {}
             Event::Trouble(number, what) => self.lost(number, &what),
             Event::Closed(number) => {
                 let what = self.why_closed(number);
@@ -388,8 +256,10 @@ impl Conductor<'_> {
     /// Says what a host cannot do, and ends the others.
     fn host_failed(&mut self, number: usize, what: &str, code: u8) {
         if self.kill_at.is_none() || self.code.is_none() {
-            self.voice
-                .say(&format!("hectare: host {}: {what}; the others are terminated", self.name(number)));
+            self.voice.say(&format!(
+                "hectare: host {}: {what}; the others are terminated",
+                self.hosts[number].name()
+            ));
         }
         self.code.get_or_insert(code);
         self.end(Signal::TERM);
@@ -398,7 +268,7 @@ impl Conductor<'_> {
     /// The agent on a host says that another one is lost. What ranks fail of then is a consequence.
     fn host_lost(&mut self, number: usize, host: &str, cause: &str) {
         if self.kill_at.is_none() {
-            let by = self.name(number);
+            let by = self.hosts[number].name();
             self.voice.say(&format!(
                 "hectare: host {host} is lost, says host {by}: {cause}; the others are terminated"
             ));
@@ -421,8 +291,10 @@ impl Conductor<'_> {
         match &mut self.first {
             _ if self.code.is_some() || told_to_end => {
                 if !told_to_end && self.what.keep_going {
-                    self.voice
-                        .say(&format!("hectare: rank {rank} on host {} failed: {status}", self.name(number)));
+                    self.voice.say(&format!(
+                        "hectare: rank {rank} on host {} failed: {status}",
+                        self.hosts[number].name()
+                    ));
                 }
                 self.code.get_or_insert(code_of(status));
             }
@@ -443,13 +315,21 @@ impl Conductor<'_> {
         }
         self.code = Some(code_of(status));
         let number = self.hosts.iter().position(|host| host.place.ranks.contains(&rank));
-        let host = number.map(|number| self.name(number)).unwrap_or_default();
+        let host = number.map(|number| self.hosts[number].name()).unwrap_or_default();
         let others = if self.what.keep_going { "go on" } else { "are terminated" };
         self.voice
             .say(&format!("hectare: rank {rank} on host {host} failed first: {status}; the others {others}"));
         if !self.what.keep_going {
             self.end(Signal::TERM);
         }
+    }
+
+    /// Writes a line of a host's remote shell behind the host's name.
+    fn pass_on(&self, number: usize, line: Line) {
+        let Line { text, held } = line;
+        let bytes = format!("{}: {text}\n", self.hosts[number].place.name).into_bytes();
+        // It ends after all that send.
+        let _ = self.outlets[1].send((bytes, Box::new(move || drop(held))));
     }
 
     fn tell_all(&self, order: &Order) {
@@ -495,7 +375,7 @@ impl Conductor<'_> {
     fn give_up(&mut self) {
         for number in 0..self.hosts.len() {
             if self.hosts[number].state == State::Runs {
-                let name = self.name(number);
+                let name = self.hosts[number].name();
                 self.voice.say(&format!("hectare: host {name} does not say that its processes have ended"));
                 self.hosts[number].state = State::Gone;
                 self.code.get_or_insert(HostFailed::CODE);
@@ -512,15 +392,13 @@ impl Conductor<'_> {
         let has_begun = self.hosts.iter().any(|host| host.state >= State::Runs);
         let until = Instant::now() + if has_begun { PART_WITHIN } else { UNBEGUN_WITHIN };
         while Instant::now() < until && self.hosts.iter_mut().any(|host| host.remote.ended().is_none()) {
-            match self.events.recv_timeout(Duration::from_millis(10)) {
-                Ok(Event::News(_, News::Output { error, bytes })) => self.output.put(error, &bytes),
-                Ok(Event::Signal(Signal::INT | Signal::QUIT, _)) => break,
-                _ => {}
+            let event = self.events.recv_timeout(Duration::from_millis(10));
+            if let Ok(Event::Signal(Signal::INT | Signal::QUIT, _)) = event {
+                break;
             }
         }
         for host in &mut self.hosts {
-            host.remote.kill();
-            let _ = host.remote.wait();
+            let _ = host.remote.wait_or_kill(Duration::ZERO);
         }
     }
 }

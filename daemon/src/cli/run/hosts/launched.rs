@@ -155,7 +155,7 @@ fn reserve(on: &HostOptions, address: IpAddr) -> Result<Place> {
     // By which this host met the others.
     let address = interface.is_none().then_some(address);
     let (port, transport) = (on.port, on.transport);
-    own_place(&Prepare { address, interface, others: Vec::new(), port, transport }, &config()?)
+    own_place(&Prepare { run_dir: None, address, interface, others: Vec::new(), port, transport }, &config()?)
 }
 
 /// Where the hosts meet: the host of rank 0.

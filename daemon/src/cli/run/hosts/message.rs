@@ -4,18 +4,20 @@
 //! Then come frames: four bytes of length, a message as in the control protocol of a host, and the end of a line, since `srun` and
 //! others pass output on line by line.
 use anyhow::{Context, Result, bail, ensure};
-use hectare_wire::{Cipher, JobHost, MAX_MESSAGE, TransportChoice, decode, encode};
+use hectare_wire::{Cipher, FrameError, JobHost, TransportChoice, decode, encode_within};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The version of these messages.
-pub(super) const VERSION: u32 = 6;
+pub(super) const VERSION: u32 = 7;
 const CALLER: &str = "hectare-run";
 const PART: &str = "hectare-part";
 /// Lines before that of the version are skipped, up to so many bytes.
 const MOST_BEFORE: u64 = 256 << 10;
+/// The most bytes of a message: more than the arguments and variables with which Linux starts a program.
+const MOST: usize = 4 << 20;
 /// Output travels in pieces of so many bytes at most.
 pub(super) const PIECE: usize = 32 << 10;
 
@@ -30,6 +32,8 @@ pub(super) enum Order {
     Go,
     /// A signal for the processes, by its number.
     Signal(i32),
+    /// So many bytes of output are written: the part may send as many more.
+    Written { error: bool, bytes: usize },
     /// End the processes at once.
     Kill,
     /// All hosts are done.
@@ -39,6 +43,8 @@ pub(super) enum Order {
 /// The question for an address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Prepare {
+    /// The run directory of the host's daemon, if the user has named one.
+    pub(super) run_dir: Option<String>,
     /// The address, if the list of hosts has it.
     pub(super) address: Option<IpAddr>,
     /// The interface whose address it is to be.
@@ -142,9 +148,14 @@ pub(super) fn meet(from: &mut impl BufRead, theirs: Side) -> Result<bool> {
     Ok(false)
 }
 
+/// Checks that a message is not too long to be sent.
+pub(super) fn check_length(message: &impl Serialize) -> Result<(), FrameError> {
+    encode_within(message, MOST).map(drop)
+}
+
 /// Writes a message.
 pub(super) fn send(to: &mut impl Write, message: &impl Serialize) -> Result<()> {
-    let bytes = encode(message)?;
+    let bytes = encode_within(message, MOST)?;
     let frame = [&(bytes.len() as u32).to_le_bytes()[..], &bytes, b"\n"].concat();
     to.write_all(&frame)?;
     Ok(to.flush()?)
@@ -164,7 +175,7 @@ pub(super) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> Result<Optio
         }
     }
     let length = u32::from_le_bytes(length) as usize;
-    ensure!(length <= MAX_MESSAGE, "a message of {length} bytes");
+    ensure!(length <= MOST, "a message of {length} bytes");
     let mut bytes = vec![0; length + 1];
     from.read_exact(&mut bytes).context("it ends within a message")?;
     ensure!(bytes.pop() == Some(b'\n'), "a message of {length} bytes that does not end there");

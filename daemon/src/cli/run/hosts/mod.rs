@@ -5,6 +5,8 @@
 //! program is started only after all hosts have answered with an address and the same key, and have created their parts of the job.
 mod address;
 mod conductor;
+mod credit;
+mod host;
 mod interface;
 mod launched;
 mod meeting;
@@ -12,6 +14,7 @@ mod message;
 mod options;
 mod part;
 mod remote;
+mod start;
 mod words;
 
 pub(super) use conductor::conduct;

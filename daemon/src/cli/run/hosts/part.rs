@@ -3,10 +3,11 @@
 //! When the caller is gone, by whatever means, its pipe ends; then all processes of the part are killed.
 use super::super::output::Output;
 use super::super::processes::{Process, Program};
-use super::super::signals::Signals;
+use super::super::signals::{Signals, ends};
 use super::super::supervise::Supervisor;
 use super::super::terminal::Terminal;
 use super::address::{Place, own_place};
+use super::credit::Credit;
 use super::message::{Here, Make, News, Order, PIECE, Prepare, Side, greet, meet, receive, send};
 use crate::cli::{exit, failure::HostFailed, output::one_line};
 use crate::config::Config;
@@ -28,17 +29,24 @@ use std::time::Duration;
 
 /// Who started this part: the other end of standard output.
 #[derive(Debug)]
-struct Caller(Mutex<File>);
+struct Caller {
+    to: Mutex<File>,
+    /// How much of standard output and of standard error it takes.
+    credit: [Credit; 2],
+}
 
 impl Caller {
     fn tell(&self, news: &News) -> std::io::Result<()> {
-        let mut to = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
         send(&mut *to, news).map_err(std::io::Error::other)
     }
 
     /// Passes on what a process has printed.
     fn output(&self, error: bool, bytes: &[u8]) -> std::io::Result<()> {
-        bytes.chunks(PIECE).try_for_each(|piece| self.tell(&News::Output { error, bytes: piece.to_vec() }))
+        bytes.chunks(PIECE).try_for_each(|piece| {
+            self.credit[usize::from(error)].take(piece.len());
+            self.tell(&News::Output { error, bytes: piece.to_vec() })
+        })
     }
 
     /// Says who has failed. A caller that is gone ends this part by the end of its pipe.
@@ -52,6 +60,7 @@ type Orders = BufReader<File>;
 
 /// A job that is made, and what holds it.
 struct Made {
+    dir: RunDir,
     member: Member,
     shared: Job,
     make: Make,
@@ -66,7 +75,7 @@ pub(in super::super) fn part(dir: &RunDir) -> Result<u8> {
     let mut out = end(std::io::stdout().as_fd())?;
     let mut orders = BufReader::new(end(std::io::stdin().as_fd())?);
     greet(&mut out, Side::Part)?;
-    let caller = Arc::new(Caller(Mutex::new(out)));
+    let caller = Arc::new(Caller { to: Mutex::new(out), credit: [Credit::new(), Credit::new()] });
     match run(dir, &caller, &mut orders) {
         Ok(()) => Ok(0),
         Err(error) => {
@@ -89,7 +98,7 @@ fn run(dir: &RunDir, caller: &Arc<Caller>, orders: &mut Orders) -> Result<()> {
         return Ok(());
     }
     let Some((made, signals)) = prepare(dir, caller, orders)? else { return Ok(()) };
-    let Made { member, shared, make } = made;
+    let Made { dir, member, shared, make } = made;
     let ranks = |hosts: &[JobHost]| hosts.iter().map(|host| host.ranks).sum::<u32>();
     let index = usize::from(make.index);
     let (first, size) = (ranks(&make.hosts[..index]), ranks(&make.hosts));
@@ -127,7 +136,7 @@ fn run(dir: &RunDir, caller: &Arc<Caller>, orders: &mut Orders) -> Result<()> {
         on_failure: Some(&on_failure),
     };
     let started: Result<()> = own.clone().try_for_each(|rank| {
-        supervisor.processes.push(Process::start(dir, &program, &make.job, rank, &output)?);
+        supervisor.processes.push(Process::start(&dir, &program, &make.job, rank, &output)?);
         Ok(())
     });
     if let Err(error) = &started {
@@ -139,10 +148,14 @@ fn run(dir: &RunDir, caller: &Arc<Caller>, orders: &mut Orders) -> Result<()> {
         let signals = &signals;
         scope.spawn(move || {
             let _left = left;
-            obey(orders, signals);
+            obey(orders, signals, &caller.credit);
         });
         let ended = supervisor.supervise();
-        output.finish();
+        let mut is_to_end = supervisor.kill_at.is_some();
+        output.finish(|| {
+            is_to_end |= signals.came().iter().any(|(signal, _)| ends(*signal));
+            is_to_end
+        });
         match ended {
             Ok(_) => {}
             Err(error) => caller.tell(&News::Refused { code: 1, what: one_line(&error) })?,
@@ -161,11 +174,15 @@ fn prepare(dir: &RunDir, caller: &Caller, orders: &mut Orders) -> Result<Option<
     let mut reserved = None;
     let mut made = None;
     let mut key = None;
+    let mut dir = dir.clone();
     while let Some(order) = receive(orders)? {
         match order {
             Order::Prepare(prepare) => {
+                if let Some(named) = &prepare.run_dir {
+                    dir = RunDir::at(named);
+                }
                 // Whether there is a daemon is told before anything is made.
-                drop(Connection::open(dir)?);
+                drop(Connection::open(&dir)?);
                 // Alone, a host proves nothing to nobody.
                 let loaded = if prepare.others.is_empty() { None } else { Some(cluster_key()?) };
                 // A job on one host needs no agent.
@@ -179,7 +196,7 @@ fn prepare(dir: &RunDir, caller: &Caller, orders: &mut Orders) -> Result<Option<
                 caller.tell(&News::Here { at, cluster, fingerprint })?;
             }
             Order::Make(make) => {
-                made = Some(make_job(dir, *make, key.as_deref(), reserved.take())?);
+                made = Some(make_job(&dir, *make, key.as_deref(), reserved.take())?);
                 caller.tell(&News::Made)?;
             }
             Order::Go => {
@@ -190,7 +207,7 @@ fn prepare(dir: &RunDir, caller: &Caller, orders: &mut Orders) -> Result<Option<
                 return Ok(Some((made, Signals::catch()?)));
             }
             Order::Leave | Order::Kill => break,
-            Order::Signal(_) => {}
+            Order::Signal(_) | Order::Written { .. } => {}
         }
     }
     Ok(None)
@@ -230,11 +247,11 @@ fn make_job(dir: &RunDir, make: Make, key: Option<&Path>, reserved: Option<Place
     connection.order(&request)?;
     let member = Member::hold(dir, &make.job)?;
     let memory = member.memory().try_clone_to_owned().context("dup")?;
-    Ok(Made { member, shared: Job::from_descriptor(memory)?, make })
+    Ok(Made { dir: dir.clone(), member, shared: Job::from_descriptor(memory)?, make })
 }
 
 /// Does what the caller says until all hosts are done, or it is gone.
-fn obey(orders: &mut Orders, signals: &Signals) {
+fn obey(orders: &mut Orders, signals: &Signals, credit: &[Credit; 2]) {
     let kill = || signals.raise(Signal::KILL);
     loop {
         match receive(orders) {
@@ -243,6 +260,7 @@ fn obey(orders: &mut Orders, signals: &Signals) {
                     signals.raise(signal);
                 }
             }
+            Ok(Some(Order::Written { error, bytes })) => credit[usize::from(error)].give(bytes),
             Ok(Some(Order::Leave)) => return,
             Ok(Some(Order::Kill)) => kill(),
             Ok(Some(Order::Prepare(_) | Order::Make(_) | Order::Go)) => {}
