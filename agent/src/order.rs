@@ -20,4 +20,7 @@ pub struct Order {
     /// The RDMA device by which it moves large cuts beside that; none for none.
     #[serde(default)]
     pub rdma: Option<RdmaDevice>,
+    /// Whether agents have failed at their start for so long that the job ends if this one lacks its key or a link.
+    #[serde(default)]
+    pub is_last_try: bool,
 }

@@ -24,28 +24,28 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
 
-/// Why there is no agent.
+/// What an agent cannot do without is not to be had.
 #[derive(Debug, thiserror::Error)]
-enum Fatal {
+enum Lacking {
     #[error("the key file {file}: {source}")]
     KeyFile { file: String, source: io::Error },
     #[error("the key file {file}: {source}")]
     Key { file: String, source: KeyError },
     #[error(transparent)]
-    Link(NoLink),
-    #[error("the order cannot be parsed: {0}")]
-    Order(#[from] serde_json::Error),
+    Link(#[from] NoLink),
 }
 
-/// Why the agent has to be started again.
+/// Why there is no agent.
 #[derive(Debug, thiserror::Error)]
 enum Failed {
+    #[error("the order cannot be parsed: {0}")]
+    Order(#[from] serde_json::Error),
+    #[error("the job has ended: {0}")]
+    Ended(Lacking),
     #[error(transparent)]
-    Fatal(#[from] Fatal),
+    Lacking(Lacking),
     #[error("the job's memory: {0}")]
     Memory(#[from] hectare_dsm::Error),
-    #[error(transparent)]
-    Link(NoLink),
     #[error("{what}: {source}")]
     System { what: String, source: io::Error },
 }
@@ -56,7 +56,7 @@ pub fn main_of(order: &str) -> u8 {
         Ok(code) => code,
         Err(error) => {
             error!(%error, "no agent");
-            if matches!(error, Failed::Fatal(_)) { 2 } else { 1 }
+            if matches!(error, Failed::Order(_) | Failed::Ended(_)) { 2 } else { 1 }
         }
     }
 }
@@ -67,10 +67,32 @@ fn random() -> io::Result<[u8; 32]> {
     Ok(bytes)
 }
 
-fn key(file: &str) -> Result<ClusterKey, Fatal> {
+fn key(file: &str) -> Result<ClusterKey, Lacking> {
     let text =
-        std::fs::read_to_string(file).map_err(|source| Fatal::KeyFile { file: file.into(), source })?;
-    ClusterKey::parse(&text).map_err(|source| Fatal::Key { file: file.into(), source })
+        std::fs::read_to_string(file).map_err(|source| Lacking::KeyFile { file: file.into(), source })?;
+    ClusterKey::parse(&text).map_err(|source| Lacking::Key { file: file.into(), source })
+}
+
+/// What an agent cannot do without.
+struct Needs {
+    key: ClusterKey,
+    links: Links,
+    reaches: Vec<Reach>,
+    placer: Placer,
+}
+
+fn needs(order: &Order) -> Result<Needs, Lacking> {
+    let key = key(&order.hosts.key_file)?;
+    let (links, reaches) = links::open(order)?;
+    Ok(Needs { key, links, reaches, placer: links::placer(order)? })
+}
+
+/// Whether it is of no use to start the agent again for what it lacks.
+fn is_in_vain(lacking: &Lacking, order: &Order, agent: &Agent) -> bool {
+    let is_demanded = matches!(order.hosts.transport, TransportChoice::Dpdk | TransportChoice::Rdma);
+    // What was never there is not waited for, but for the port: it was free, and another program may have it for a moment.
+    let was_there = agent.number() > 1;
+    order.is_last_try || (!was_there && (is_demanded || !matches!(lacking, Lacking::Link(_))))
 }
 
 /// Whether nobody reads a pipe any more.
@@ -81,21 +103,18 @@ fn is_closed(pipe: impl AsFd) -> bool {
 }
 
 fn run(order: &str) -> Result<u8, Failed> {
-    let order: Order = serde_json::from_str(order).map_err(Fatal::from)?;
+    let order: Order = serde_json::from_str(order)?;
     let memory = io::stdin().as_fd().try_clone_to_owned().map_err(system("the job's memory"))?;
     let stat = rustix::fs::fstat(&memory).map_err(|error| system("the job's memory")(error.into()))?;
     let job = Job::from_descriptor(memory)?;
     let agent = job.agent()?;
     let segment = stat.st_ino;
-    let (links, reaches) = match links::open(&order) {
-        Ok(open) => open,
-        Err(error) => return Err(no_link(&order, &agent, error)),
+    let Needs { key, links, reaches, placer } = match needs(&order) {
+        Ok(needs) => needs,
+        Err(lacking) if is_in_vain(&lacking, &order, &agent) => return Err(end_job(&order, &agent, lacking)),
+        Err(lacking) => return Err(Failed::Lacking(lacking)),
     };
-    let placer = match links::placer(&order) {
-        Ok(placer) => placer,
-        Err(error) => return Err(no_link(&order, &agent, error)),
-    };
-    let part = Part { order: &order, job: &job, segment, reaches, placer };
+    let part = Part { order: &order, job: &job, segment, key, reaches, placer };
     match links {
         Links::Udp(mut udp, why) => {
             info!(job = order.job, why, "by UDP alone");
@@ -108,18 +127,14 @@ fn run(order: &str) -> Result<u8, Failed> {
     }
 }
 
-/// A link that the job cannot do without ends it, if it was never there; one that was there is tried again.
-fn no_link(order: &Order, agent: &Agent, error: NoLink) -> Failed {
+/// Ends the job on this host, since the agent lacks something.
+fn end_job(order: &Order, agent: &Agent, lacking: Lacking) -> Failed {
     let own = order.hosts.own();
-    let is_demanded = matches!(order.hosts.transport, TransportChoice::Dpdk | TransportChoice::Rdma);
-    if !is_demanded || agent.number() > 1 {
-        return Failed::Link(error);
-    }
-    match agent.end_job(&format!("{} ({})", own.name, own.address), &error.to_string()) {
-        Ok(()) => Fatal::Link(error).into(),
+    match agent.end_job(&format!("{} ({})", own.name, own.address), &lacking.to_string()) {
+        Ok(()) => Failed::Ended(lacking),
         Err(told) => {
             error!(job = order.job, error = %told, "the job cannot be told");
-            Failed::Link(error)
+            Failed::Lacking(lacking)
         }
     }
 }
@@ -134,14 +149,14 @@ struct Part<'j> {
     order: &'j Order,
     job: &'j Job,
     segment: u64,
+    key: ClusterKey,
     reaches: Vec<Reach>,
     placer: Placer,
 }
 
 fn run_over(part: Part<'_>, agent: Agent, transport: &mut impl Transport) -> Result<u8, Failed> {
-    let Part { order, job, segment, reaches, placer } = part;
+    let Part { order, job, segment, key, reaches, placer } = part;
     let Order { job: name, hosts, run_dir, .. } = order.clone();
-    let key = key(&hosts.key_file)?;
     let own = hosts.own().address;
     let host = HostId(hosts.index);
     let random = || random().map_err(system("random bytes"));

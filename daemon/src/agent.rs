@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
 
 /// The first argument of the program when it runs as an agent; the second is the name of the job.
@@ -30,6 +30,12 @@ const LONG: Duration = Duration::from_secs(10);
 /// The longest pause before an agent is replaced, such that several in a row are no silence that ends the job.
 fn longest_pause(hosts: &JobHosts) -> Duration {
     PAUSES[1].min(Duration::from_millis(hosts.silence_ms) / 10).max(PAUSES[0])
+}
+
+/// How long agents of a job may fail at their start before the last one is started: less than the time after which other hosts give
+/// this one up, so that the job's members hear why.
+fn longest_failing(hosts: &JobHosts) -> Duration {
+    Duration::from_millis(hosts.silence_ms) / 2
 }
 
 /// Runs this process as the agent of a job, by an order of the daemon; for `hectared`.
@@ -67,18 +73,20 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a process, unless the job is over.
-    fn spawn(&self) -> io::Result<Option<Child>> {
+    /// Starts a process, unless the job is over. Agents have failed at their start for so long.
+    fn spawn(&self, failing: Duration) -> io::Result<Option<Child>> {
         let mut state = self.lock();
         if state.ended {
             return Ok(None);
         }
+        let is_last_try = failing > longest_failing(&self.order.hosts);
+        let order = Order { is_last_try, ..self.order.clone() };
         let mut command = Command::new("/proc/self/exe");
         // Listings of processes show the job; its order is for the process alone.
         command
             .arg0("hectared")
             .args([WORD, &self.order.job])
-            .env(ORDER, serde_json::to_string(&self.order)?)
+            .env(ORDER, serde_json::to_string(&order)?)
             .stdin(Stdio::from(self.memory.try_clone()?));
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         state.pipe = child.stdout.take();
@@ -88,8 +96,9 @@ impl Shared {
 
     fn watch(&self, mut child: Child) {
         let mut pause = PAUSES[0];
+        let mut failing: Option<Instant> = None;
         loop {
-            let since = std::time::Instant::now();
+            let since = Instant::now();
             let status = child.wait();
             if self.lock().ended && status.as_ref().is_ok_and(|status| status.success()) {
                 return;
@@ -107,12 +116,13 @@ impl Shared {
             }
             COUNTS.agent_ended("started_again");
             if since.elapsed() > LONG {
-                pause = PAUSES[0];
+                (pause, failing) = (PAUSES[0], None);
             }
+            let failing = *failing.get_or_insert_with(Instant::now);
             child = loop {
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(longest_pause(&self.order.hosts));
-                match self.spawn() {
+                match self.spawn(failing.elapsed()) {
                     Ok(Some(child)) => break child,
                     Ok(None) => return,
                     Err(error) => error!(job = self.order.job, %error, "the agent cannot be started"),
@@ -160,7 +170,7 @@ impl Shared {
     fn start(&self) -> Option<Child> {
         let mut pause = PAUSES[0];
         loop {
-            match self.spawn() {
+            match self.spawn(Duration::ZERO) {
                 Ok(child) => return child,
                 Err(error) => error!(job = self.order.job, %error, "the agent cannot be started"),
             }
@@ -174,7 +184,7 @@ impl Agent {
     /// Starts the agent of a job whose memory this is.
     pub(crate) fn start(order: Order, memory: OwnedFd) -> io::Result<Agent> {
         let agent = Agent::new(order, memory);
-        match agent.shared.spawn()? {
+        match agent.shared.spawn(Duration::ZERO)? {
             Some(child) => agent.in_thread(|shared| shared.watch(child)),
             None => Ok(agent),
         }

@@ -18,6 +18,7 @@ mod hostile;
 mod hosts;
 mod incast;
 mod kmeans_on_hosts;
+mod lacking_agents;
 mod launch;
 mod launch_signals;
 mod launched;

@@ -190,7 +190,7 @@ impl Registry {
             TransportChoice::Auto => self.rdma.clone(),
             TransportChoice::Rdma => Some(self.rdma.clone().unwrap_or_default()),
         };
-        Order { job: job.into(), hosts, run_dir, dpdk, rdma }
+        Order { job: job.into(), hosts, run_dir, dpdk, rdma, is_last_try: false }
     }
 
     /// The port of the agent of such a job.

@@ -265,13 +265,14 @@ impl Conductor<'_> {
         self.end(Signal::TERM);
     }
 
-    /// The agent on a host says that another one is lost. What ranks fail of then is a consequence.
+    /// The agent on a host says that another one is lost, or its own. What ranks fail of then is a consequence.
     fn host_lost(&mut self, number: usize, host: &str, cause: &str) {
         if self.kill_at.is_none() {
             let by = self.hosts[number].name();
-            self.voice.say(&format!(
-                "hectare: host {host} is lost, says host {by}: {cause}; the others are terminated"
-            ));
+            let is_itself = host.split(" (").next() == Some(&self.hosts[number].place.name);
+            let says = if is_itself { String::new() } else { format!(", says host {by}") };
+            self.voice
+                .say(&format!("hectare: host {host} is lost{says}: {cause}; the others are terminated"));
         }
         self.code.get_or_insert(HostFailed::CODE);
         self.end(Signal::TERM);
