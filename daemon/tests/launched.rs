@@ -149,7 +149,7 @@ fn torchrun_and_mpirun_say_ranks_and_hosts_too() {
     );
     let wrong = ["--job", "mpi", "--rendezvous", "localhost:port"];
     let said = launch(&cluster, 1, &wrong, "true", open_mpi);
-    assert!(said.iter().all(|said| said.code == 2 && said.err.contains("port is no port")), "{said:#?}");
+    assert!(said.iter().all(|said| said.code == 2 && said.err.contains("\"port\" is no port")), "{said:#?}");
     // A name that this host cannot look up is right on another one.
     let unknown = ["--job", "mpi", "--rendezvous", "no-such-host.invalid"];
     let said = launch(&cluster, 1, &unknown, "true", open_mpi);
@@ -183,6 +183,14 @@ fn who_cannot_take_part_is_named_on_all_hosts() {
     assert!(!begun(&said));
     says(&said, 0, &["10.77.0.2", "another cluster key"]);
     says(&said, 1, &["10.77.0.1", "another cluster key"]);
+    std::fs::copy(cluster.key(0), cluster.key(1)).unwrap();
+    // A host whose daemon refuses the job after all have met; on each host all processes hear it.
+    assert_eq!(cluster.hectare(1, &["job", "create", "taken"]).code, 0);
+    let said = launch(&cluster, 2, &["--timeout", "60", "--job", "taken"], "echo begun", slurm);
+    assert!(!begun(&said));
+    says(&said, 0, &["node1", "job \"taken\" exists already"]);
+    assert!(said.iter().all(|said| said.code != 0 && said.err.contains("exists already")), "{said:#?}");
+    assert_eq!(cluster.hectare(1, &["job", "remove", "taken"]).code, 0);
     // A host that does not come, and a meeting place where nobody is.
     for (rank, parts) in [
         (0, ["of 2 ranks, only those of 1 host came", "port 61711"]),

@@ -1,22 +1,18 @@
 //! A process of a program that a launcher starts on several hosts: the first one on each host meets the others and makes the job
 //! here, then each starts its rank.
 use super::address::{Place, own_place};
-use super::meeting::{Agreed, Guest, go, hold, random};
+use super::meeting::{Agreed, Attendance, Attended, Guest, go, hold, random};
 use super::message::Prepare;
 use super::options::HostOptions;
 use super::part::{cluster_key, config};
-use crate::ask::is_there;
+use super::siblings::{First, follow};
 use crate::cli::failure::{HostFailed, Usage};
 use crate::cli::{exit, output::one_line};
 use crate::hosts::{Seat, seat};
 use anyhow::{Context, Result, bail};
 use hectare_wire::{Connection, JobHosts, JobSettings, Member, Request, RunDir, check_job_name};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
-
-/// Between two looks whether the job is there.
-const PAUSE: Duration = Duration::from_millis(20);
+use std::time::Instant;
 
 /// The rank that is to be started here.
 pub(in super::super) struct Joined {
@@ -38,75 +34,28 @@ pub(in super::super) fn join(dir: &RunDir, on: &HostOptions, job: Option<&str>) 
         .usage()?;
     check_job_name(&job).map_err(hectare_wire::Error::Refused)?;
     let deadline = Instant::now() + on.timeout;
-    let connection = Connection::open(dir)?;
-    let marks = Marks { dir: dir.path().join("launched").join(&job) };
-    if seat.local_rank == 0 {
-        marks.clear();
-        make(&connection, &seat, on, &job, deadline)?;
-    } else {
-        while !is_there(&connection, &job)? {
-            if Instant::now() > deadline {
-                bail!(
-                    "job {job} did not come to this host within {} s: the process of local rank 0 says why",
-                    on.timeout.as_secs_f64()
-                );
-            }
-            std::thread::sleep(PAUSE);
+    let member = match seat.local_rank {
+        0 => {
+            let first = First::begin(dir, &job, seat.local_size, deadline)?;
+            let member = make(dir, &seat, on, &job, deadline);
+            let concluded = first.conclude(member.as_ref().err());
+            let member = member?;
+            concluded?;
+            member
         }
-    }
-    let member = Member::hold(dir, &job)?;
-    // The job goes with its last member: the first process stays until all are.
-    match seat.local_rank {
-        0 => marks.wait_for(seat.local_size, deadline)?,
-        local => marks.set(local)?,
-    }
+        _ => follow(dir, &job, deadline, || Ok(Member::hold(dir, &job)?))?,
+    };
     Ok(Joined { job, rank: seat.rank, size: seat.size, member })
 }
 
-/// Files by which the processes of this host tell the first one that they are members.
-struct Marks {
-    dir: PathBuf,
-}
-
-impl Marks {
-    /// Removes what an earlier start left, before the job is there.
-    fn clear(&self) {
-        // There is seldom something.
-        let _ = std::fs::remove_dir_all(&self.dir);
-    }
-
-    fn set(&self, local_rank: u32) -> Result<()> {
-        let place = self.dir.join(local_rank.to_string());
-        let set = std::fs::create_dir_all(&self.dir).and_then(|()| std::fs::write(&place, b""));
-        set.with_context(|| format!("{} cannot be written", place.display()))
-    }
-
-    fn wait_for(&self, local_size: u32, deadline: Instant) -> Result<()> {
-        loop {
-            let away = |local: &u32| !self.dir.join(local.to_string()).exists();
-            let missing: Vec<String> = (1..local_size).filter(away).map(|local| local.to_string()).collect();
-            if missing.is_empty() {
-                break;
-            }
-            if Instant::now() > deadline {
-                bail!("the processes of local rank {} did not come in time", missing.join(", "));
-            }
-            std::thread::sleep(PAUSE);
-        }
-        self.clear();
-        // Only if it is empty.
-        let _ = self.dir.parent().map(std::fs::remove_dir);
-        Ok(())
-    }
-}
-
-/// Makes this host's part of the job.
-fn make(connection: &Connection, seat: &Seat, on: &HostOptions, job: &str, deadline: Instant) -> Result<()> {
+/// Makes this host's part of the job. It is there as long as it has a member.
+fn make(dir: &RunDir, seat: &Seat, on: &HostOptions, job: &str, deadline: Instant) -> Result<Member> {
+    let connection = Connection::open(dir)?;
     let settings = JobSettings::default();
     if seat.local_size == seat.size {
         // A job on one host needs no agent.
         connection.order(&Request::Create { job: job.into(), settings, keep: false })?;
-        return Ok(());
+        return Ok(Member::hold(dir, job)?);
     }
     let (path, key) = cluster_key().map_err(|error| match exit::code_of(&error) {
         1 => HostFailed::new(host_name(), one_line(&error)).into(),
@@ -129,14 +78,16 @@ fn make(connection: &Connection, seat: &Seat, on: &HostOptions, job: &str, deadl
             nonce: random()?,
         })
     };
-    let Agreed { id, hosts, .. } = if seat.rank == 0 {
+    let (Agreed { id, hosts, .. }, meeting) = if seat.rank == 0 {
         let any: IpAddr = if address.is_ipv4() { [0, 0, 0, 0].into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let listener = TcpListener::bind((any, address.port())).with_context(|| {
             format!("port {} cannot be used here: --rendezvous names another", address.port())
         })?;
-        hold(listener, &key, deadline, seat.local_size, seat.size, reserve)?
+        let (agreed, attended) = hold(listener, &key, deadline, (seat.local_size, seat.size), reserve)?;
+        (agreed, Meeting::Held(attended))
     } else {
-        go((&place, address), &key, deadline, reserve)?
+        let (agreed, attendance) = go((place, address), &key, deadline, reserve)?;
+        (agreed, Meeting::Attended(attendance))
     };
     let index =
         hosts.iter().position(|host| reserved.as_ref().is_some_and(|place| place.address == host.address));
@@ -146,8 +97,31 @@ fn make(connection: &Connection, seat: &Seat, on: &HostOptions, job: &str, deadl
     let cipher = on.cipher;
     let hosts = Box::new(JobHosts { id, index, hosts, key_file, silence_ms, cipher, transport });
     drop(reserved);
-    connection.order(&Request::CreateOnHosts { job: job.into(), settings, keep: false, hosts })?;
-    Ok(())
+    let request = Request::CreateOnHosts { job: job.into(), settings, keep: false, hosts };
+    let made = connection.order(&request).and_then(|_| Member::hold(dir, job));
+    let (member, made) = match made {
+        Ok(member) => (Some(member), Ok(())),
+        Err(error) => (None, Err(error.into())),
+    };
+    meeting.conclude(made)?;
+    member.context("a job without its member")
+}
+
+/// The meeting as this host takes part in it.
+enum Meeting {
+    Held(Attended),
+    Attended(Attendance),
+}
+
+impl Meeting {
+    /// Says whether this host has made its part of the job, and waits for the others.
+    fn conclude(self, made: Result<()>) -> Result<()> {
+        let own = host_name();
+        match self {
+            Meeting::Held(attended) => attended.conclude(&own, made),
+            Meeting::Attended(attendance) => attendance.conclude(&own, made),
+        }
+    }
 }
 
 fn reserve(on: &HostOptions, address: IpAddr) -> Result<Place> {
@@ -175,19 +149,35 @@ fn meeting_place(seat: &Seat, on: &HostOptions) -> Result<(String, SocketAddr)> 
 
 /// Its name and port, as the user or the launcher says.
 fn named_place(seat: &Seat, on: &HostOptions) -> Result<(String, u16)> {
-    Ok(match (&on.rendezvous, &seat.first_host) {
-        (Some(meet), _) => match meet.rsplit_once(':') {
-            Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
-                let port = port.parse().with_context(|| format!("--rendezvous {meet}: {port} is no port"))?;
-                (host.trim_matches(['[', ']']).to_owned(), port)
-            }
-            _ => (meet.clone(), seat.port),
-        },
-        (None, Some(host)) => (host.clone(), seat.port),
+    match (&on.rendezvous, &seat.first_host) {
+        (Some(place), _) => split_place(place, seat.port).with_context(|| format!("--rendezvous {place}")),
+        (None, Some(host)) => Ok((host.clone(), seat.port)),
         (None, None) => {
             bail!("the launcher does not say which host has rank 0: say it by --rendezvous HOST:PORT")
         }
-    })
+    }
+}
+
+/// `HOST`, `HOST:PORT`, and the same with an address of IPv6, which is in brackets if a port follows.
+fn split_place(place: &str, default: u16) -> Result<(String, u16)> {
+    let (host, port) = match place.strip_prefix('[').map(|rest| rest.split_once(']')) {
+        Some(Some((host, ""))) => (host, None),
+        Some(Some((host, rest))) => (host, Some(rest.strip_prefix(':').context("behind ] comes :PORT")?)),
+        Some(None) => bail!("[ without ]"),
+        None => match place.split_once(':') {
+            Some((_, rest)) if rest.contains(':') => (place, None),
+            Some((host, port)) => (host, Some(port)),
+            None => (place, None),
+        },
+    };
+    let port = match port {
+        None => default,
+        Some(port) => {
+            port.parse().ok().filter(|port| *port > 0).with_context(|| format!("{port:?} is no port"))?
+        }
+    };
+    anyhow::ensure!(!host.is_empty(), "it names no host");
+    Ok((host.to_owned(), port))
 }
 
 fn host_name() -> String {
@@ -196,4 +186,35 @@ fn host_name() -> String {
         name.unwrap_or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default());
     let name = name.trim();
     if name.is_empty() { "unnamed".into() } else { name.chars().take(100).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_place;
+
+    #[test]
+    fn a_place_is_a_host_with_a_port_or_without() {
+        let split = |place| split_place(place, 7).map_err(|error| error.to_string());
+        for (place, host, port) in [
+            ("a", "a", 7),
+            ("a:9", "a", 9),
+            ("10.0.0.1", "10.0.0.1", 7),
+            ("[::1]", "::1", 7),
+            ("[::1]:9", "::1", 9),
+            ("fe80::1", "fe80::1", 7),
+        ] {
+            assert_eq!(split(place), Ok((host.to_owned(), port)), "{place}");
+        }
+        for (place, what) in [
+            ("a:0", "\"0\" is no port"),
+            ("a:", "\"\" is no port"),
+            ("a:70000", "is no port"),
+            ("[::1", "without ]"),
+            ("[::1]9", "comes :PORT"),
+            (":9", "no host"),
+            ("[]:9", "no host"),
+        ] {
+            assert!(split(place).unwrap_err().contains(what), "{place}: {:?}", split(place));
+        }
+    }
 }

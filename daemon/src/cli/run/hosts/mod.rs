@@ -14,6 +14,7 @@ mod message;
 mod options;
 mod part;
 mod remote;
+mod siblings;
 mod start;
 mod words;
 
