@@ -186,7 +186,7 @@ fn who_cannot_take_part_is_named_on_all_hosts() {
     std::fs::copy(cluster.key(0), cluster.key(1)).unwrap();
     // A host whose daemon refuses the job after all have met; on each host all processes hear it.
     assert_eq!(cluster.hectare(1, &["job", "create", "taken"]).code, 0);
-    let said = launch(&cluster, 2, &["--timeout", "60", "--job", "taken"], "echo begun", slurm);
+    let said = launch(&cluster, 2, &["--timeout", "8", "--job", "taken"], "echo begun", slurm);
     assert!(!begun(&said));
     says(&said, 0, &["node1", "job \"taken\" exists already"]);
     assert!(said.iter().all(|said| said.code != 0 && said.err.contains("exists already")), "{said:#?}");

@@ -17,6 +17,7 @@ mod failed_ranks;
 mod hostile;
 mod hosts;
 mod incast;
+mod killed_in_place;
 mod kmeans_on_hosts;
 mod lacking_agents;
 mod launch;

@@ -92,6 +92,55 @@ fn an_array_that_was_left_open_is_used_in_every_other_way() {
     }
 }
 
+/// Calls that change an array, or make another one of it, between two loops that leave it open.
+#[test]
+fn an_array_that_was_left_open_is_changed_by_calls() {
+    const LEN: usize = 2 * N + 3;
+    let mut wanted: Vec<u64> = (0..LEN as u64).collect();
+    let mut copies = Vec::new();
+    for step in 0..14u64 {
+        serial(&mut wanted);
+        match step % 7 {
+            0 => wanted[1 + step as usize] = step,
+            1 => wanted.fill(step),
+            2 => wanted[1000..1003].copy_from_slice(&[step, 5, 6]),
+            3 => (0..).zip(&mut wanted).for_each(|(i, x)| *x = hash(*x, i)),
+            4 => copies.push(wanted.iter().map(|x| hash(*x, step)).collect::<Vec<_>>()),
+            // Another array takes its place.
+            5 => wanted.iter_mut().for_each(|x| *x = x.rotate_left(3)),
+            _ => {}
+        }
+    }
+    for workers in 1..=4 {
+        let made = run(workers, |w| {
+            let mut a = array(w)?;
+            let mut copies = Vec::new();
+            for step in 0..14u64 {
+                sweep(w, &mut a)?;
+                sweep_back(w, &mut a)?;
+                match step % 7 {
+                    0 => a.set(w, [1 + step as usize], step)?,
+                    1 => a.fill(w, step)?,
+                    2 => a.write(w, 1000..1003, &[step, 5, 6])?,
+                    3 => a.for_each_mut(w, |[i], x| *x = hash(*x, i as u64))?,
+                    4 => copies.push(a.map(w, |_, x| hash(x, step))?.to_vec(w)?),
+                    5 => a = a.map(w, |_, x| x.rotate_left(3))?,
+                    _ => {
+                        let permuted = a.permute(w, 0, step)?;
+                        let place = w.permutation(LEN, step);
+                        let (permuted, mine) = (permuted.to_vec(w)?, a.to_vec(w)?);
+                        assert!((0..LEN).all(|i| permuted[place.apply(i as u32) as usize] == mine[i]));
+                    }
+                }
+            }
+            Ok((a.to_vec(w)?, copies))
+        });
+        for (made, made_copies) in made.unwrap_or_else(|error| panic!("{workers} workers: {error}")) {
+            assert!(made == wanted && made_copies == copies, "{workers} workers: other values");
+        }
+    }
+}
+
 #[test]
 fn one_of_two_arrays_was_left_open() {
     for workers in 1..=3 {
@@ -135,6 +184,36 @@ fn who_comes_late_is_waited_for() {
     let mut wanted: Vec<u64> = (0..2 * N as u64 + 3).collect();
     serial(&mut wanted);
     assert!(made.unwrap().iter().all(|made| *made == wanted));
+}
+
+/// A loop of fewer iterations than workers: some have no tiles, and are neither waited for nor out of step, whoever is late.
+#[test]
+fn who_has_nothing_to_do_may_be_late_too() {
+    let few = |w: &mut Context<'_>, a: &mut DistArray<u64, 1>, n: usize| parallel_for!(w, unordered, write a; for i in 0..n { a[2 * i + 1] = hash(a[2 * i], a[2 * i + 2]); });
+    let mut wanted: Vec<u64> = (0..2 * N as u64 + 3).collect();
+    let one_by_one = |wanted: &mut [u64], n: usize| {
+        (0..n).for_each(|i| wanted[2 * i + 1] = hash(wanted[2 * i], wanted[2 * i + 2]));
+    };
+    for n in [2, 0, 1, N, 2] {
+        one_by_one(&mut wanted, n);
+        (0..N).for_each(|i| wanted[2 * i + 2] = hash(wanted[2 * i + 1], wanted[2 * i + 3]));
+    }
+    for late in 0..4 {
+        let made = watched("workers of whom some have no tiles", || {
+            run(4, |w| {
+                let mut a = array(w)?;
+                for n in [2, 0, 1, N, 2] {
+                    if w.rank() == late {
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
+                    few(w, &mut a, n)?;
+                    sweep_back(w, &mut a)?;
+                }
+                a.to_vec(w)
+            })
+        });
+        assert!(made.unwrap().iter().all(|made| *made == wanted), "{late} is late");
+    }
 }
 
 /// What worker 1 does in place of the second loop.
