@@ -1,6 +1,7 @@
 //! A worker that is killed between two loops over an array in place, before which nobody meets: the others hear of it.
 use crate::common::{Host, role_here};
 use hectare_orion::{Context, DistArray, Result, parallel_for};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const ROLE: &str = "KILLED_IN_PLACE_ROLE";
 const N: usize = 1200;
@@ -13,6 +14,15 @@ fn sweep_back(w: &mut Context<'_>, a: &mut DistArray<u64, 1>) -> Result<()> {
     parallel_for!(w, unordered, write a; for i in 0..N { a[2 * i + 2] = a[2 * i + 1].wrapping_mul(31) ^ a[2 * i + 3]; })
 }
 
+/// Whether this process dies. What a body captured would be compared with the others'.
+static DIES: AtomicBool = AtomicBool::new(false);
+
+fn die_if_told() {
+    if DIES.load(Ordering::Relaxed) {
+        std::process::abort();
+    }
+}
+
 /// The program of a started process; nothing when the tests themselves run.
 #[test]
 fn role() {
@@ -23,15 +33,12 @@ fn role() {
         // The plans are made.
         sweep(w, &mut a)?;
         sweep_back(w, &mut a)?;
-        let (victim, mut element) = (w.rank() == 1, 0);
-        if victim && !in_loop {
-            std::process::abort();
+        DIES.store(w.rank() == 1, Ordering::Relaxed);
+        if !in_loop {
+            die_if_told();
         }
         parallel_for!(w, unordered, write a; for i in 0..N {
-            element += 1;
-            if victim && in_loop && element == 5 {
-                std::process::abort();
-            }
+            die_if_told();
             a[2 * i + 1] = a[2 * i].wrapping_mul(31) ^ a[2 * i + 2];
         })?;
         sweep_back(w, &mut a)
