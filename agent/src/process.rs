@@ -9,7 +9,7 @@ use crate::order::Order;
 use crate::placer::Placer;
 use crate::reach::Reach;
 use crate::relay::{Relay, Setup};
-use crate::serve::serve;
+use crate::serve::{Stage, serve};
 use crate::window::{Questions, Window};
 use hectare_dsm::agent::Agent;
 use hectare_dsm::{Job, WorkerInfo, WorkerState};
@@ -202,12 +202,13 @@ fn run_over(part: Part<'_>, agent: Agent, transport: &mut impl Transport) -> Res
         }
     };
     let is_kept = || window.as_ref().is_some_and(Window::is_kept);
-    let is_over = || {
-        is_closed(io::stdout())
-            && !is_kept()
-            && job.workers().is_ok_and(|workers| workers.iter().all(is_away))
+    let nobody = || job.workers().is_ok_and(|workers| workers.iter().all(is_away));
+    let stage = || match is_closed(io::stdout()) && !is_kept() && nobody() {
+        false => Stage::Runs,
+        true if job.check_hosts().is_err() => Stage::GivenUp,
+        true => Stage::Over,
     };
-    let served = serve(relay, transport, since, &questions, is_over).map_err(system("the transport"));
+    let served = serve(relay, transport, since, &questions, stage).map_err(system("the transport"));
     if let Some(window) = window {
         window.close(served.is_ok());
     }

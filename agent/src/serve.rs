@@ -27,8 +27,19 @@ const ANSWER: Duration = Duration::from_micros(2);
 /// For how long others are told that the job has ended.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// Runs an agent whose time began at `since`, until the job has failed, or `is_over` has said that this host's part of the program
-/// has ended, and others have all that it had.
+/// How far this host's part of a program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It runs, or is about to.
+    Runs,
+    /// It has ended.
+    Over,
+    /// It never began, since the job did not start on another host: there is nothing to tell, and perhaps nobody to tell it.
+    GivenUp,
+}
+
+/// Runs an agent whose time began at `since`, until the job has failed or is given up, or `stage` has said that this host's part of
+/// the program is over, and others have all that it had.
 ///
 /// # Errors
 /// If the transport is broken.
@@ -37,7 +48,7 @@ pub fn serve(
     transport: &mut impl Transport,
     since: Instant,
     questions: &Questions,
-    mut is_over: impl FnMut() -> bool,
+    mut stage: impl FnMut() -> Stage,
 ) -> io::Result<Option<Failure>> {
     let now = || Time::from_nanos(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
     let waker = transport.waker();
@@ -66,8 +77,12 @@ pub fn serve(
         }
         if asked.elapsed() > ASKS {
             asked = Instant::now();
-            if is_over() {
-                relay.leave();
+            match stage() {
+                Stage::Runs => {}
+                Stage::Over => relay.leave(),
+                // After a failure of a host, the others are told of it first.
+                Stage::GivenUp if relay.failure().is_none() => return Ok(None),
+                Stage::GivenUp => {}
             }
         }
         if relay.is_done() {

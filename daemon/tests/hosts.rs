@@ -371,6 +371,12 @@ fn hosts_that_cannot_take_part_are_named() {
         cluster.assert_nothing_is_left();
     };
     let (list, second) = (cluster.list(1), cluster.name(1));
+    // A name that is taken on one of them; long before the time-out, the agent on the other one has ended.
+    assert_eq!(cluster.hectare(1, &["job", "create", "taken"]).code, 0);
+    let said = cluster.run(&["--hosts", &list, "--job", "taken", "--timeout", "600"], "true");
+    assert!(said.code == 4 && said.err.contains("job \"taken\" exists already"), "{said:?}");
+    assert_eq!(cluster.hectare(1, &["job", "remove", "taken"]).code, 0);
+    cluster.assert_nothing_is_left();
     let other = format!("{}@10.77.0.1,no-such-host@10.77.0.9", cluster.name(0));
     fails(
         &cluster,
@@ -408,11 +414,11 @@ fn hosts_that_cannot_take_part_are_named() {
     );
     // One that speaks another version.
     let text = format!(
-        "#!/bin/sh\nhost=$1; shift\n[ $host = {second} ] && {{ echo hectare-part 7; exec sleep 1000; }}\nexec {} \"$@\"\n",
+        "#!/bin/sh\nhost=$1; shift\n[ $host = {second} ] && {{ echo hectare-part 8; exec sleep 1000; }}\nexec {} \"$@\"\n",
         cluster.rsh().replace("{host}", "$host")
     );
     std::fs::write(silent, text).unwrap();
-    fails(&cluster, &["--hosts", &list, "--rsh", silent], 8, &[&second, "it speaks version 7"]);
+    fails(&cluster, &["--hosts", &list, "--rsh", silent], 8, &[&second, "it speaks version 8"]);
     // A remote shell that is no program, and a host without `hectare`.
     let said = cluster.run(&["--hosts", &list, "--rsh", "/nowhere"], "true");
     assert!(said.code == 2 && said.err.contains("/nowhere cannot be started"), "{said:?}");

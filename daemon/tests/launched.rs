@@ -186,11 +186,13 @@ fn who_cannot_take_part_is_named_on_all_hosts() {
     std::fs::copy(cluster.key(0), cluster.key(1)).unwrap();
     // A host whose daemon refuses the job after all have met; on each host all processes hear it.
     assert_eq!(cluster.hectare(1, &["job", "create", "taken"]).code, 0);
-    let said = launch(&cluster, 2, &["--timeout", "8", "--job", "taken"], "echo begun", slurm);
+    let said = launch(&cluster, 2, &["--timeout", "600", "--job", "taken"], "echo begun", slurm);
     assert!(!begun(&said));
     says(&said, 0, &["node1", "job \"taken\" exists already"]);
     assert!(said.iter().all(|said| said.code != 0 && said.err.contains("exists already")), "{said:#?}");
     assert_eq!(cluster.hectare(1, &["job", "remove", "taken"]).code, 0);
+    // Long before the time-out after which an agent gives up one that is not there.
+    cluster.assert_nothing_is_left();
     // A host that does not come, and a meeting place where nobody is.
     for (rank, parts) in [
         (0, ["of 2 ranks, only those of 1 host came", "port 61711"]),

@@ -1,4 +1,5 @@
 //! One process's side of a job: its mapping of the segment, and its private state.
+use super::wait::{futex_wake_all, low_half};
 use crate::error::{Error, Rank, Result};
 use crate::memory::fork;
 use crate::segment::mapping::Segment;
@@ -59,6 +60,12 @@ impl Shared {
     pub(crate) fn check_ending(&self) -> Result<()> {
         let ending = &self.segment.header().ending;
         if ending.has_come() { Err(ending.error()) } else { Ok(()) }
+    }
+
+    /// Ends the job on this host: who sleeps hears it.
+    pub(crate) fn end_job(&self, host: &str, cause: &str) {
+        self.segment.header().ending.end(host, cause);
+        futex_wake_all(low_half(&self.segment.header().sync.word));
     }
 
     /// The job, for messages.

@@ -2,7 +2,7 @@
 use super::Agent;
 use crate::engine::shared::Shared;
 use crate::error::{Error, Rank, Result};
-use crate::protocol::round::{Work, slot_state};
+use crate::protocol::round::slot_state;
 
 /// How a worker of another host stands to the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,8 +128,7 @@ impl Agent {
     pub fn end_job(&self, host: &str, cause: &str) -> Result<()> {
         let shared = &self.desk.shared;
         shared.check_process()?;
-        shared.segment.header().ending.end(host, cause);
-        self.desk.runtime().wake();
+        shared.end_job(host, cause);
         Ok(())
     }
 

@@ -52,6 +52,27 @@ impl Job {
         self.shared.check_ending()
     }
 
+    /// For launchers: ends the job on this host, since it does not start on host `host`. All who wait, now or later, and all who come to
+    /// a synchronization point get [`Error::PeerFailed`] with these texts; the agent ends without a farewell when nobody is in the
+    /// job. The first reason stays.
+    ///
+    /// ```
+    /// use hectare_dsm::Job;
+    /// let job = Job::builder().hosts(&[1, 1], 0).embedded()?;
+    /// job.end("b (10.0.0.2)", "no daemon runs")?;
+    /// let ended = job.check_hosts().unwrap_err();
+    /// assert_eq!(ended.to_string(), "the job has ended: host b (10.0.0.2) has failed: no daemon runs");
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ForkedChild`].
+    pub fn end(&self, host: &str, cause: &str) -> Result<()> {
+        self.shared.check_process()?;
+        self.shared.end_job(host, cause);
+        Ok(())
+    }
+
     /// For launchers: worker `rank` is about to be started, whatever became of an earlier one
     /// ([`Job::note_failure`]).
     ///

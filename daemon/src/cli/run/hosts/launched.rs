@@ -4,12 +4,13 @@ use super::address::{Place, own_place};
 use super::meeting::{Agreed, Attendance, Attended, Guest, go, hold, random};
 use super::message::Prepare;
 use super::options::HostOptions;
-use super::part::{cluster_key, config};
+use super::part::{cluster_key, config, give_up};
 use super::siblings::{First, follow};
 use crate::cli::failure::{HostFailed, Usage};
 use crate::cli::{exit, output::one_line};
 use crate::hosts::{Seat, seat};
 use anyhow::{Context, Result, bail};
+use hectare_dsm::Job;
 use hectare_wire::{Connection, JobHosts, JobSettings, Member, Request, RunDir, check_job_name};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::time::Instant;
@@ -103,8 +104,17 @@ fn make(dir: &RunDir, seat: &Seat, on: &HostOptions, job: &str, deadline: Instan
         Ok(member) => (Some(member), Ok(())),
         Err(error) => (None, Err(error.into())),
     };
-    meeting.conclude(made)?;
-    member.context("a job without its member")
+    let concluded = meeting.conclude(made);
+    let member = match (member, concluded) {
+        (Some(member), Ok(())) => member,
+        (Some(member), Err(error)) => {
+            let memory = member.memory().try_clone_to_owned().context("dup")?;
+            give_up(&Job::from_descriptor(memory)?, &host_name());
+            return Err(error);
+        }
+        (None, concluded) => bail!(concluded.err().context("a job without its member")?),
+    };
+    Ok(member)
 }
 
 /// The meeting as this host takes part in it.

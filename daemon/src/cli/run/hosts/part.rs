@@ -210,7 +210,16 @@ fn prepare(dir: &RunDir, caller: &Caller, orders: &mut Orders) -> Result<Option<
             Order::Signal(_) | Order::Written { .. } => {}
         }
     }
+    if let Some(Made { shared, make, .. }) = &made {
+        give_up(shared, &make.hosts[usize::from(make.index)].name);
+    }
     Ok(None)
+}
+
+/// Ends a job that does not start on another host: its agent is not to wait for that one.
+pub(super) fn give_up(shared: &Job, own: &str) {
+    // Where it cannot be told, the agent ends after the time-out.
+    let _ = shared.end(own, "the program does not start on all hosts");
 }
 
 /// The configuration of this host's daemon.
