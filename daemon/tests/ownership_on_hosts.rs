@@ -176,17 +176,44 @@ fn pair(worker: &mut Worker) -> Result<(), Error> {
 #[test]
 fn a_worker_that_has_just_come_takes_what_it_was_given() {
     let Some(cluster) = Cluster::new(2) else { return };
-    let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &program("pair"));
-    assert_eq!(said.code, 0, "{said:?}");
+    let list = cluster.list(1);
+    let args = ["--hosts", &list, "--timeout", "20"];
+    for checked in [&[][..], &["-x", "HECTARE_CHECK=1"]] {
+        let said = cluster.run(&[&args[..], checked].concat(), &program("pair"));
+        assert_eq!(said.code, 0, "{said:?}");
+    }
+    let said = cluster.run(&[&args[..], &["-x", "HECTARE_CHECK=1"]].concat(), &program("unlogged"));
+    assert!(said.out.contains("found: worker 1") && said.out.contains("elements 0..8"), "{said:?}");
+}
+
+/// Who takes an area from another host writes to it behind the log's back, which `HECTARE_CHECK=1` finds.
+fn unlogged(worker: &mut Worker) -> Result<(), Error> {
+    if worker.rank() == 0 {
+        let mut owned = worker.create::<u64>(AreaSpec::new("handed"), 8)?;
+        owned.write(worker)?.fill(7);
+        owned.give(worker, 1)?;
+        return worker.barrier();
+    }
+    let mut owned = worker.attach_within::<u64>("handed", LONG)?.take_within(worker, LONG)?;
+    let area = owned.as_mut_ptr(worker)?;
+    // SAFETY: the area has eight elements, and the worker owns it and is at no synchronization point.
+    unsafe { area.add(3).write(8) };
+    match worker.barrier() {
+        Err(error) => println!("found: {error}"),
+        Ok(()) => println!("nothing found"),
+    }
+    Ok(())
 }
 
 #[test]
 fn role() {
     let Ok(role) = std::env::var(ROLE) else { return };
-    let (job, mut worker) = join(if role == "refused" || role == "pair" { 2 } else { 3 }).unwrap();
+    let (job, mut worker) =
+        join(if ["refused", "pair", "unlogged"].contains(&&*role) { 2 } else { 3 }).unwrap();
     match role.as_str() {
         "refused" => try_all(&mut worker, &job).unwrap(),
         "pair" => pair(&mut worker).unwrap(),
+        "unlogged" => unlogged(&mut worker).unwrap(),
         "dropped" => waits_for_what_is_dropped(&mut worker).unwrap(),
         rounds => go_round(&mut worker, rounds.parse().unwrap()).unwrap(),
     }

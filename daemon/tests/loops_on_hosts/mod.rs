@@ -255,6 +255,14 @@ fn loops_of_every_kind_have_the_bits_of_one_host() {
             assert_eq!(said.matches(line.as_str()).count(), workers, "{kind}, {per_host} on each host");
         }
     }
+    // What checked loops find, they find on all hosts; they have an order of their own.
+    let list = cluster.list(1);
+    let args = ["--hosts", &list, "--timeout", "60", "-x", "HECTARE_CHECK=1"];
+    let said = cluster.run(&args, &script(&cluster, "all"));
+    assert_eq!(said.code, 0, "checked: {said:?}");
+    let lines = said.out.lines().filter_map(|line| line.split_once("] ")).map(|(_, line)| line);
+    let rotation: Vec<&str> = lines.filter(|line| line.starts_with("rotation ")).collect();
+    assert!(rotation.len() == 3 && rotation.iter().all(|line| *line == rotation[0]), "{rotation:?}");
     cluster.assert_nothing_is_left();
 }
 

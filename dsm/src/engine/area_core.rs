@@ -176,8 +176,9 @@ impl AreaCore {
             () if self.slot().about.group.load(Ordering::Relaxed) != 0 => {
                 "it is of a group, and the areas of a group have their owners on one host"
             }
-            () if self.looked_through => {
-                "its writes are tracked by this host; make it with the log that callers keep"
+            // Check mode looks an area through on every host, and arrivals are published before they are taken.
+            () if self.slot().about.is_automatic() => {
+                "this host tracks its writes; create it with `Tracking::Logged` or `Tracking::Whole`"
             }
             () => return Ok(()),
         };
