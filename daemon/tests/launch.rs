@@ -239,3 +239,32 @@ fn other_launchers_work_in_its_place() {
         until("its job to go", || host.jobs().is_empty());
     }
 }
+
+#[test]
+fn options_of_several_hosts_are_refused_on_one() {
+    let host = Host::new();
+    let _daemon = host.daemon("[defaults]\nbytes = 65536\n");
+    for option in [
+        ["--rendezvous", "a"],
+        ["--rsh", "ssh"],
+        ["--interface", "lo"],
+        ["--port", "7117"],
+        ["--timeout", "9"],
+        ["--cipher", "none"],
+        ["--transport", "udp"],
+        ["--remote-hectare", "hectare"],
+    ] {
+        let said = host.hectare(&[&["run", "-n", "1"], &option[..], &["--", "true"]].concat());
+        let what = format!("{} is for several hosts", option[0]);
+        assert!(said.code == 2 && said.err.contains(&what), "{said:?}");
+    }
+    // These have a meaning everywhere.
+    let directory = host.top.path().to_str().unwrap();
+    let args = ["run", "-n", "1", "-x", "A=5", "--directory", directory, "--", "sh", "-c", "echo $A $PWD"];
+    let said = host.hectare(&args);
+    assert_eq!((said.code, said.out), (0, format!("[0] 5 {directory}\n")), "{}", said.err);
+    let said = host.hectare(&["run", "-n", "1", "-x", "HECTARE_NOT_SET", "--", "true"]);
+    assert!(said.code == 2 && said.err.contains("-x HECTARE_NOT_SET"), "{said:?}");
+    let said = host.hectare(&["run", "-n", "1", "--directory", "/nowhere", "--", "true"]);
+    assert!(said.code == 2 && said.err.contains("--directory /nowhere"), "{said:?}");
+}

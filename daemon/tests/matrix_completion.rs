@@ -42,18 +42,20 @@ fn result(out: &Path, output: &Output) -> (Vec<String>, String) {
     (text.lines().skip(1).map(fields).collect(), printed.trim_end().lines().last().unwrap().to_owned())
 }
 
+/// Ways of sharing the model between processes.
+const WAYS: [&[&str]; 4] = [
+    &["--mode", "handover"],
+    &["--mode", "areas"],
+    &["--mode", "areas", "--transport", "handed"],
+    &["--mode", "areas", "--transport", "logged"],
+];
+
 #[test]
 fn four_processes_learn_what_four_threads_do() {
     let (host, program) = (Host::new(), example("matrix_completion"));
     let _daemon = host.daemon("");
     let data = ratings(&host);
-    let ways: [&[&str]; 4] = [
-        &["--mode", "handover"],
-        &["--mode", "areas"],
-        &["--mode", "areas", "--transport", "handed"],
-        &["--mode", "areas", "--transport", "logged"],
-    ];
-    for (number, way) in ways.into_iter().enumerate() {
+    for (number, way) in WAYS.into_iter().enumerate() {
         let directory = |what: &str| host.top.path().join(format!("{what}-{number}"));
         let (threads, processes) = (directory("threads"), directory("processes"));
         let out =
@@ -98,14 +100,26 @@ fn modes_of_one_process_and_other_numbers_of_workers_are_refused() {
 }
 
 #[test]
-fn modes_whose_areas_change_owners_are_refused_on_several_hosts() {
+fn two_hosts_learn_what_one_does() {
     let Some(cluster) = Cluster::new(2) else { return };
-    let program = example("matrix_completion");
-    for way in ["--mode handover", "--mode areas --transport handed"] {
-        let args = ["--hosts", &cluster.list(1), "--timeout", "20", "--keep-going"];
-        let said = cluster.run(&args, &format!("exec {} {way}", program.display()));
-        let part = "change owners, which they do on one host only, and this job is on 2: use --mode areas";
-        assert_eq!((said.code, said.err.matches(part).count()), (1, 2), "{said:?}");
+    let (program, data) = (example("matrix_completion"), ratings_in(cluster.top.path()));
+    let (program, data) = (program.display(), data.display());
+    for (number, way) in WAYS.into_iter().enumerate() {
+        let directory = |what: &str| cluster.top.path().join(format!("{what}-{number}"));
+        let (one, two) = (directory("one"), directory("two"));
+        let of = |out: &Path| {
+            let out = out.display();
+            format!(
+                "{program} --ratings {data} --rank 8 --batch 150 {} --epochs 3 --quiet --out {out}",
+                way.join(" ")
+            )
+        };
+        let threads = output(Command::new("sh").args(["-c", &format!("{} --workers 2", of(&one))]));
+        let said =
+            cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &format!("exec {}", of(&two)));
+        assert_eq!(said.code, 0, "{way:?}: {said:?}");
+        let losses = |out: &Path| result(out, &threads).0;
+        assert_eq!(losses(&two), losses(&one), "{way:?}");
     }
     cluster.assert_nothing_is_left();
 }

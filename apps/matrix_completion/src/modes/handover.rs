@@ -13,7 +13,7 @@ use super::super::model::{Matrix, Model};
 use super::super::sweep::{Slices, Sweep};
 use super::super::train::{OnEpoch, Training};
 use super::root::{Ends, Root};
-use super::team::{self, Owners};
+use super::team;
 use anyhow::Result;
 use hectare::{Area, AreaSpec, Owned, Tracking, Worker};
 use std::ops::ControlFlow;
@@ -39,7 +39,7 @@ pub fn train<E: Element>(
     let rows = [model.users.rows(), model.items.rows()];
     let blocks = Blocks::new(training.ratings, rows, workers, workers * BLOCKS_PER_WORKER, row_bytes);
     let root = Root::new(model, on_epoch);
-    team::run(workers, areas(workers), Owners::Change, |worker| work(worker, training, &blocks, &root))
+    team::run(workers, areas(workers), |worker| work(worker, training, &blocks, &root))
 }
 
 /// Areas of a run: the users of each worker, blocks of items, and what is said at the end of an epoch.
@@ -108,12 +108,11 @@ impl<E: Element> Rotation<E> {
     }
 
     /// Attaches to the areas of all workers, which exist by now.
-    fn attach(&mut self, worker: &Worker, blocks: &Blocks) -> hectare::Result<()> {
+    fn attach(&mut self, worker: &mut Worker, blocks: &Blocks) -> hectare::Result<()> {
         let users = 0..blocks.users.blocks.len();
         let items = 0..blocks.items.blocks.len();
-        self.all_users = users.map(|of| worker.attach_here(&users_name(of))).collect::<Result<_, _>>()?;
-        self.all_items =
-            items.map(|block| worker.attach_here(&items_name(block))).collect::<Result<_, _>>()?;
+        self.all_users = users.map(|of| worker.attach(&users_name(of))).collect::<Result<_, _>>()?;
+        self.all_items = items.map(|block| worker.attach(&items_name(block))).collect::<Result<_, _>>()?;
         Ok(())
     }
 

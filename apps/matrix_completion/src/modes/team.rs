@@ -8,15 +8,6 @@ use std::time::Duration;
 /// How long a process waits for the others: they read the same ratings and make the same plan before they come.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 
-/// Whether workers give areas to each other, which they do on one host only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owners {
-    /// Areas keep their owners.
-    Stay,
-    /// Areas change owners.
-    Change,
-}
-
 /// Runs `body` on `workers` workers. Started by `hectare run` or another launcher (see [`Launch`]), this process
 /// is one of them, and the others are other processes; else all are threads of this one, in a job that has room
 /// for `max_areas` areas.
@@ -27,11 +18,10 @@ pub enum Owners {
 pub fn run(
     workers: usize,
     max_areas: u32,
-    owners: Owners,
     body: impl Fn(&mut Worker) -> hectare::Result<()> + Sync,
 ) -> Result<()> {
     match Launch::from_environment()? {
-        Some(launch) => run_one_of(&launch, workers, owners, body),
+        Some(launch) => run_one_of(&launch, workers, body),
         None => {
             let job = Job::builder().max_areas(max_areas).embedded()?;
             let ends = job.run(workers, body)?;
@@ -44,18 +34,11 @@ pub fn run(
 fn run_one_of(
     launch: &Launch,
     workers: usize,
-    owners: Owners,
     body: impl Fn(&mut Worker) -> hectare::Result<()>,
 ) -> Result<()> {
     let (rank, size) = (launch.rank, launch.size);
     ensure!(workers == size as usize, "{workers} workers are wanted, but {size} processes were started");
     let job = Job::connect(&launch.job)?;
-    let hosts = job.hosts().len();
-    ensure!(
-        owners == Owners::Stay || hosts < 2,
-        "here areas change owners, which they do on one host only, and this job is on {hosts}: use --mode areas, with \
-         --transport published or logged"
-    );
     let mut worker = job.worker()?;
     ensure!(worker.rank() == rank, "worker {} came to be where worker {rank} is wanted", worker.rank());
     // A barrier waits for whoever is there, so all have to be there before the first. An area that each creates

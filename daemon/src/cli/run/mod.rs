@@ -6,6 +6,7 @@ mod signals;
 mod supervise;
 mod terminal;
 
+use super::failure::Usage;
 use super::parse::MOST_SECONDS;
 use crate::hosts::MOST_RANKS;
 use crate::logging::Sink;
@@ -73,6 +74,12 @@ pub fn run(dir: &RunDir, named: Option<&RunDir>, what: &Run) -> Result<u8> {
         // The launcher knows how to tell the ranks' lines apart.
         return start(dir, what, &job, (rank..rank + 1, size, true), member);
     }
+    what.on.check_one_host()?;
+    if let Some(directory) = &what.on.directory {
+        std::env::set_current_dir(directory)
+            .with_context(|| format!("--directory {}", directory.display()))
+            .usage()?;
+    }
     let processes = what.processes.unwrap_or(1);
     let own = || format!("run-{}", std::process::id());
     let job = what.job.clone().unwrap_or_else(own);
@@ -90,6 +97,7 @@ fn start(
     (ranks, size, writes): (Range<u32>, u32, bool),
     member: Member,
 ) -> Result<u8> {
+    let variables = what.on.variables()?;
     // Shared by the processes: here those who wait are told whom they wait for in vain.
     let memory = member.memory().try_clone_to_owned().context("dup")?;
     let shared = Job::from_descriptor(memory)?;
@@ -115,8 +123,7 @@ fn start(
         first_failure: None,
         on_failure: None,
     };
-    let program =
-        Program { words: what.program.clone(), variables: Vec::new(), size, writes, prefixed: true };
+    let program = Program { words: what.program.clone(), variables, size, writes, prefixed: true };
     let started = ranks.into_iter().try_for_each(|rank| {
         conductor.processes.push(Process::start(dir, &program, job, rank, &output)?);
         Ok(())

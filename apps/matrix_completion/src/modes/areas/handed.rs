@@ -46,17 +46,19 @@ impl<'a, E: Element> Handed<'a, E> {
     pub fn new(worker: &mut Worker, exchange: &'a Exchange, workers: usize, stride: usize) -> Result<Self> {
         let me = worker.rank() as usize;
         let others = || (0..workers).filter(|other| *other != me);
+        // Nobody but its owner reads a mailbox; what goes to another host goes as a copy.
+        let copies = u32::from(worker.job().hosts().len() > 1);
         for to in others() {
             for number in 0..MAILBOXES {
-                let spec = AreaSpec::new(name(me, to, number)).copies(0).tracking(Tracking::Whole);
+                let spec = AreaSpec::new(name(me, to, number)).copies(copies).tracking(Tracking::Whole);
                 let mailbox = worker.create::<E>(spec, exchange.largest_parcel(me, to) * stride)?;
                 // As if it had been read: the first use of each takes it.
                 mailbox.give(worker, worker.rank())?;
             }
         }
         worker.barrier()?;
-        let attach = |worker: &Worker, from, to| -> Result<Vec<Area<E>>> {
-            let mailboxes = (0..MAILBOXES).map(|number| worker.attach_here(&name(from, to, number)));
+        let attach = |worker: &mut Worker, from, to| -> Result<Vec<Area<E>>> {
+            let mailboxes = (0..MAILBOXES).map(|number| worker.attach(&name(from, to, number)));
             mailboxes.collect()
         };
         let peers = others()

@@ -20,7 +20,7 @@ use super::super::options::Transports;
 use super::super::plan::Plan;
 use super::super::train::{OnEpoch, Training};
 use super::root::Root;
-use super::team::{self, Owners};
+use super::team;
 use anyhow::Result;
 use gather::Gather;
 use handed::Handed;
@@ -49,11 +49,7 @@ pub fn train<E: Element>(
     let exchange = Exchange::new(plan);
     let run = Run { training, plan, exchange: &exchange };
     let root = Root::new(model, on_epoch);
-    let owners = match transport {
-        Transports::Handed => Owners::Change,
-        Transports::Published | Transports::Logged => Owners::Stay,
-    };
-    team::run(plan.workers(), areas(plan.workers()), owners, |worker| run.work(worker, transport, &root))
+    team::run(plan.workers(), areas(plan.workers()), |worker| run.work(worker, transport, &root))
 }
 
 /// Areas of a run: mailboxes for every pair, and a few for every worker.

@@ -116,7 +116,7 @@ fn pass_signals_on(signals: &Signals, events: &Sender<Event>) {
 
 impl Conductor<'_> {
     fn run(&mut self, run_dir: Option<&str>, plan: &Plan, mut make: Make) -> Result<u8> {
-        let deadline = Instant::now() + self.what.on.timeout;
+        let deadline = Instant::now() + self.what.on.timeout();
         for (number, host) in self.hosts.iter().enumerate() {
             let others = plan.places.iter().enumerate().filter(|(other, _)| *other != number);
             let name = |place: &Place| place.address.map_or_else(|| place.name.clone(), |a| a.to_string());
@@ -125,7 +125,7 @@ impl Conductor<'_> {
                 address: host.place.address,
                 interface: self.what.on.interface.clone(),
                 others: others.map(|(_, place)| name(place)).collect(),
-                port: self.what.on.port,
+                port: self.what.on.port(),
                 transport: self.what.on.transport,
             }));
         }
@@ -197,7 +197,7 @@ impl Conductor<'_> {
             address.or(host.place.address.map(|address| format!(" ({address})"))).unwrap_or_default();
         let said =
             host.said.back().map(|line| format!("; its last words: {}", line.text)).unwrap_or_default();
-        let what = format!("no answer within {} s{said}", self.what.on.timeout.as_secs_f64());
+        let what = format!("no answer within {} s{said}", self.what.on.timeout().as_secs_f64());
         HostFailed { host: format!("{}{address}", host.place.name), what, code: HostFailed::CODE }.into()
     }
 

@@ -34,7 +34,7 @@ pub(in super::super) fn join(dir: &RunDir, on: &HostOptions, job: Option<&str>) 
         )
         .usage()?;
     check_job_name(&job).map_err(hectare_wire::Error::Refused)?;
-    let deadline = Instant::now() + on.timeout;
+    let deadline = Instant::now() + on.timeout();
     let member = match seat.local_rank {
         0 => {
             let first = First::begin(dir, &job, seat.local_size, deadline)?;
@@ -93,9 +93,9 @@ fn make(dir: &RunDir, seat: &Seat, on: &HostOptions, job: &str, deadline: Instan
     let index =
         hosts.iter().position(|host| reserved.as_ref().is_some_and(|place| place.address == host.address));
     let index = u16::try_from(index.context("a job without this host")?)?;
-    let silence_ms = u64::try_from(on.timeout.as_millis()).unwrap_or(u64::MAX).max(1);
+    let silence_ms = u64::try_from(on.timeout().as_millis()).unwrap_or(u64::MAX).max(1);
     let transport = reserved.as_ref().map(|place| place.transport).unwrap_or_default();
-    let cipher = on.cipher;
+    let cipher = on.cipher();
     let hosts = Box::new(JobHosts { id, index, hosts, key_file, silence_ms, cipher, transport });
     drop(reserved);
     let request = Request::CreateOnHosts { job: job.into(), settings, keep: false, hosts };
@@ -138,7 +138,7 @@ fn reserve(on: &HostOptions, address: IpAddr) -> Result<Place> {
     let interface = on.interface.clone();
     // By which this host met the others.
     let address = interface.is_none().then_some(address);
-    let (port, transport) = (on.port, on.transport);
+    let (port, transport) = (on.port(), on.transport);
     own_place(&Prepare { run_dir: None, address, interface, others: Vec::new(), port, transport }, &config()?)
 }
 

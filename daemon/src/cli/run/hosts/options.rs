@@ -2,7 +2,7 @@
 use crate::cli::failure::Usage;
 use crate::cli::parse::some_seconds;
 use crate::hosts::{Plan, allocation, parse_file, parse_list};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use hectare_wire::{Cipher, TransportChoice};
 use std::fs::File;
@@ -30,7 +30,7 @@ pub(in super::super) struct HostOptions {
     pub(in super::super) launched: bool,
     /// With --launched, the rendezvous: the host of rank 0, and a TCP port there. Default: MASTER_ADDR, else the first
     /// node of SLURM's list; a port derived from MASTER_PORT or SLURM's job id.
-    #[arg(long, value_name = "HOST[:PORT]", requires = "launched")]
+    #[arg(long, value_name = "HOST[:PORT]")]
     pub(super) rendezvous: Option<String>,
     /// The command that runs another command on a host; {host} in it is replaced by the host's name, which is otherwise
     /// appended. It must forward standard input and output. Default: `ssh -o BatchMode=yes`; with --slurm, an srun of one
@@ -42,15 +42,16 @@ pub(in super::super) struct HostOptions {
     #[arg(long, value_name = "NAME")]
     pub(super) interface: Option<String>,
     /// The UDP port of the job on each host. Default: a free one.
-    #[arg(long, default_value_t = 0, hide_default_value = true)]
-    pub(super) port: u16,
-    /// How many seconds a host may take to answer, at the start or later.
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = some_seconds)]
-    pub(super) timeout: Duration,
+    #[arg(long)]
+    port: Option<u16>,
+    /// How many seconds a host may take to answer, at the start or later. Default: 30.
+    #[arg(long, value_name = "SECONDS", value_parser = some_seconds)]
+    timeout: Option<Duration>,
     /// How packets between the hosts are sealed: aes-128-gcm, or none, only for networks on which every machine is
     /// trusted: anyone there can read and forge packets; a checksum detects corruption. Must be the same on all hosts.
-    #[arg(long, value_name = "CIPHER", default_value = "aes-128-gcm")]
-    pub(super) cipher: Cipher,
+    /// Default: aes-128-gcm.
+    #[arg(long, value_name = "CIPHER")]
+    cipher: Option<Cipher>,
     /// The transport between the hosts: auto, udp, dpdk or rdma; with dpdk, a host that cannot be reached by DPDK is an error, and
     /// with rdma one without RDMA.
     /// Default: that of each host's configuration.
@@ -59,13 +60,16 @@ pub(in super::super) struct HostOptions {
     /// The path of `hectare` on the hosts. Default: the path by which this one was called.
     #[arg(long, value_name = "PATH")]
     pub(super) remote_hectare: Option<String>,
-    /// The program's working directory on the hosts. Default: that of this command, which must exist there.
+    /// The program's working directory, on all hosts. Default: that of this command, which must exist there.
     #[arg(long, value_name = "PATH")]
-    pub(super) directory: Option<PathBuf>,
+    pub(in super::super) directory: Option<PathBuf>,
     /// Add to the environment of all processes: NAME=VALUE, or NAME with its value here. May be repeated.
     #[arg(short = 'x', long = "env", value_name = "NAME[=VALUE]")]
-    pub(super) variables: Vec<String>,
+    variables: Vec<String>,
 }
+
+/// How long a host may take to answer if nobody says.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// No questions at a terminal that all hosts would ask at once.
 const SSH: &str = "ssh -o BatchMode=yes";
@@ -89,6 +93,62 @@ impl HostOptions {
     /// Whether there is a list of hosts.
     pub(in super::super) fn are_given(&self) -> bool {
         self.hosts.is_some() || self.hostfile.is_some() || self.slurm
+    }
+
+    /// Checks the options of a run on one host, on which most of these have no meaning.
+    ///
+    /// # Errors
+    /// Wrong usage, which names the first option that has none.
+    pub(in super::super) fn check_one_host(&self) -> Result<()> {
+        let given = [
+            ("--rendezvous", self.rendezvous.is_some()),
+            ("--rsh", self.rsh.is_some()),
+            ("--interface", self.interface.is_some()),
+            ("--port", self.port.is_some()),
+            ("--timeout", self.timeout.is_some()),
+            ("--cipher", self.cipher.is_some()),
+            ("--transport", self.transport.is_some()),
+            ("--remote-hectare", self.remote_hectare.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => {
+                let what =
+                    "without --hosts, --hostfile, --slurm or --launched the program runs on this host alone";
+                Err(anyhow::anyhow!("{option} is for several hosts: {what}")).usage()
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The variables that are added to the environment.
+    ///
+    /// # Errors
+    /// Wrong usage: one that has no name, or no value here.
+    pub(in super::super) fn variables(&self) -> Result<Vec<(String, String)>> {
+        let variable = |text: &String| match text.split_once('=') {
+            _ if text.is_empty() || text.starts_with('=') => bail!("-x {text:?}: a variable without a name"),
+            Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+            None => match std::env::var(text) {
+                Ok(value) => Ok((text.clone(), value)),
+                Err(error) => bail!("-x {text}: {error}"),
+            },
+        };
+        self.variables.iter().map(variable).collect::<Result<_>>().usage()
+    }
+
+    /// The UDP port; 0 for a free one.
+    pub(super) fn port(&self) -> u16 {
+        self.port.unwrap_or(0)
+    }
+
+    /// How long a host may take to answer.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(TIMEOUT)
+    }
+
+    /// How packets are sealed.
+    pub(super) fn cipher(&self) -> Cipher {
+        self.cipher.unwrap_or_default()
     }
 
     /// The remote shell.

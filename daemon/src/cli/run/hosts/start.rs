@@ -6,7 +6,7 @@ use super::remote::{Event, Outlets, Remote};
 use super::words::{for_host, words};
 use crate::cli::failure::Usage;
 use crate::hosts::{Place, Plan};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use hectare_wire::JobHost;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -20,14 +20,6 @@ pub(super) fn prepare_make(what: &Run, plan: &Plan, job: String, id: [u8; 16]) -
         None => std::env::current_dir().context("the current directory")?,
     };
     let directory = directory.to_str().context("the directory's name is no UTF-8")?.to_owned();
-    let variable = |text: &String| match text.split_once('=') {
-        _ if text.is_empty() || text.starts_with('=') => bail!("-x {text:?}: a variable without a name"),
-        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
-        None => match std::env::var(text) {
-            Ok(value) => Ok((text.clone(), value)),
-            Err(error) => bail!("-x {text}: {error}"),
-        },
-    };
     let hosts = plan.places.iter().map(|place| JobHost {
         name: place.name.clone(),
         address: SocketAddr::from(([0, 0, 0, 0], 0)),
@@ -39,11 +31,11 @@ pub(super) fn prepare_make(what: &Run, plan: &Plan, job: String, id: [u8; 16]) -
         id,
         index: 0,
         hosts: hosts.collect(),
-        silence_ms: u64::try_from(what.on.timeout.as_millis()).unwrap_or(u64::MAX).max(1),
-        cipher: what.on.cipher,
+        silence_ms: u64::try_from(what.on.timeout().as_millis()).unwrap_or(u64::MAX).max(1),
+        cipher: what.on.cipher(),
         program: what.program.clone(),
         directory,
-        variables: what.on.variables.iter().map(variable).collect::<Result<_>>().usage()?,
+        variables: what.on.variables()?,
         plain: what.no_prefix,
         keep_going: what.keep_going,
         grace_s: what.grace_s,
