@@ -119,6 +119,16 @@ fn the_daemon_has_the_same_codes() {
     let (code, said) = run(&["--run-dir", file.to_str().unwrap()]);
     assert!(code == Some(6) && said.lines().count() == 1, "{code:?} {said}");
     assert_eq!(run(&["--colour"]).0, Some(2));
+    // A run directory in which no socket can be made.
+    std::fs::create_dir_all(host.dir.socket()).unwrap();
+    std::fs::set_permissions(host.dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let (code, said) = run(&[]);
+    let path = host.dir.path().to_str().unwrap();
+    assert!(
+        code == Some(6) && said.contains(path) && said.contains("removing the socket"),
+        "{code:?} {said}"
+    );
+    std::fs::remove_dir(host.dir.socket()).unwrap();
     let _daemon = host.daemon("");
     let (code, said) = run(&[]);
     assert!(code == Some(4) && said.contains("another daemon runs"), "{code:?} {said}");

@@ -388,7 +388,7 @@ fn hosts_that_cannot_take_part_are_named() {
     fails(&cluster, &["--hosts", "a:2,b:1", "-n", "4"], 2, &["4 ranks on hosts that have 3 slots: a:2,b:1"]);
     fails(&cluster, &["--hostfile", "/nowhere"], 2, &["host file /nowhere cannot be read"]);
     let wrong = format!("{}@10.77.0.1,{second}@10.77.0.7", cluster.name(0));
-    fails(&cluster, &["--hosts", &wrong], 8, &[&second, "10.77.0.7:0 cannot be used here"]);
+    fails(&cluster, &["--hosts", &wrong], 8, &[&second, "does not have the address 10.77.0.7,"]);
     let names = format!("{},{second}", cluster.name(0));
     fails(&cluster, &["--hosts", &names, "--interface", "eth7"], 8, &["there is no interface eth7"]);
     // Names that the hosts cannot look up.

@@ -4,7 +4,7 @@ use hectare_dsm::agent::{Conflict, Over, Refusal};
 use hectare_dsm::{ElementType, Unshared};
 use hectare_net::wire::Wanted;
 use hectare_net::{AreaId, Event, HostId, NameError};
-use tracing::{error, info, warn};
+use tracing::{debug, error, warn};
 
 /// A name that workers wait for.
 #[derive(Debug)]
@@ -102,12 +102,12 @@ impl SegmentMemory {
         match result {
             Ok(id) => {
                 if let Some(area) = self.received.area(id) {
-                    info!(area = name, created_by = %id.group.home(), "an area of another host is here");
+                    debug!(area = name, created_by = %id.group.home(), "an area of another host is here");
                     self.agent.show(area);
                 }
             }
             // Whoever waits asks again.
-            Err(NameError::Deleted) => info!(area = name, "its owner has deleted an area"),
+            Err(NameError::Deleted) => debug!(area = name, "its owner has deleted an area"),
             Err(error) => {
                 warn!(area = name, %error, "an area of another host cannot be had");
                 self.agent.refuse(&name, &self.refusal(error, found));

@@ -107,11 +107,16 @@ fn listen(dir: &RunDir) -> Result<(Socket, Option<Identity>)> {
     match std::fs::remove_file(&path) {
         Ok(()) => info!("removed the socket of a daemon that was killed"),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(source) => return Err(Error::Os { call: "removing the socket", source }),
+        Err(error) => return Err(unusable(dir, "removing the socket of a daemon that was killed", &error)),
     }
-    let listener = Socket::listen(&path)?;
+    let listener = Socket::listen(&path).map_err(|error| unusable(dir, "making the socket", &error))?;
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     let set = std::fs::set_permissions(&path, private);
-    set.map_err(|source| Error::Os { call: "setting the mode of the socket", source })?;
+    set.map_err(|error| unusable(dir, "setting the mode of the socket", &error))?;
     Ok((listener, identity(&path)))
+}
+
+fn unusable(dir: &RunDir, doing: &str, error: &dyn std::error::Error) -> Error {
+    let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+    Error::RunDir { dir: dir.path().to_owned(), what: format!("{doing} there: {cause}") }
 }

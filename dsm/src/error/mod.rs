@@ -449,10 +449,10 @@ pub enum Error {
     },
     /// All workers of this host have left a job on several hosts, or its clocks, and the others go on without this one.
     #[error(
-        "all workers of this host have left job {job:?}, or its clocks, and the other hosts continue without this one: keep a worker in both as long as the host is needed"
+        "all workers of this host have left {job}, or its clocks, and the other hosts continue without this one: keep a worker in both as long as the host is needed"
     )]
     HostLeft {
-        /// The job.
+        /// The job, as `job "NAME"`.
         job: String,
     },
     /// The job, which is on several hosts, has ended because one of them failed.

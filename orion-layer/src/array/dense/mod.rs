@@ -68,7 +68,10 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let elements = shape.iter().try_fold(1usize, |product, extent| product.checked_mul((*extent).max(1)));
         let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<T>()));
         if N == 0 || bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
-            let what = format!("the shape {shape:?} has no dimension or too many elements");
+            let what = match N {
+                0 => "an array needs a dimension".to_owned(),
+                _ => format!("the shape {shape:?} has more bytes than this machine can address"),
+            };
             return Err(Error::Shape { array: name, what });
         }
         let mut array = DistArray {

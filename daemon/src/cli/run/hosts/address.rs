@@ -2,8 +2,9 @@
 use super::interface::addresses_of;
 use super::message::Prepare;
 use crate::config::Config;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use hectare_wire::TransportChoice;
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
 /// Where the agent of this host is to be, and a socket that keeps its UDP port until the agent takes it.
@@ -51,7 +52,12 @@ fn own_socket(prepare: &Prepare) -> Result<UdpSocket> {
         (None, None) => by_route(&prepare.others)?,
     };
     let bound = UdpSocket::bind((address, prepare.port));
-    bound.with_context(|| format!("{} cannot be used here", SocketAddr::new(address, prepare.port)))
+    bound.map_err(|error| match error.kind() {
+        ErrorKind::AddrNotAvailable => {
+            anyhow!("this host does not have the address {address}, which is given for it")
+        }
+        _ => anyhow!("{} cannot be used here: {error}", SocketAddr::new(address, prepare.port)),
+    })
 }
 
 /// The first address of an interface that is not for this link alone, one of IPv4 before those of IPv6.
@@ -163,7 +169,7 @@ mod tests {
     fn what_has_no_address_is_named() {
         let fails = |prepare: &Prepare| format!("{:#}", own_socket(prepare).unwrap_err());
         let said = fails(&prepare(Some("203.0.113.7"), None, &[]));
-        assert!(said.contains("203.0.113.7:0 cannot be used here"), "{said}");
+        assert!(said.contains("does not have the address 203.0.113.7,"), "{said}");
         let said = fails(&prepare(None, Some("none0"), &[]));
         assert!(said.contains("there is no interface none0"), "{said}");
         let said = fails(&prepare(None, None, &["nowhere.invalid"]));
