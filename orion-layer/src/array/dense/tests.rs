@@ -176,7 +176,7 @@ fn shapes_that_make_no_sense_are_refused() {
     run(2, |w| {
         for shape in [[usize::MAX, 2], [0, usize::MAX], [1 << 40, 1 << 21]] {
             let error = w.zeros::<f64, 2>(shape).unwrap_err().to_string();
-            assert!(error.contains("too many elements"), "{error}");
+            assert!(error.contains("more bytes than this machine can address"), "{error}");
         }
         assert!(w.zeros::<f64, 0>([]).is_err());
         assert!(w.from_slice([2, 2], &[1.0f32; 5]).unwrap_err().to_string().contains("5 values"));
@@ -184,7 +184,7 @@ fn shapes_that_make_no_sense_are_refused() {
         assert!(w.uniform::<f32, 1>([3], 1.0..1.0, 0).is_err());
         assert!(w.range(5..5)?.is_empty());
         assert_eq!(w.range(i64::MAX - 3..i64::MAX)?.to_vec(w)?, [i64::MAX - 3, i64::MAX - 2, i64::MAX - 1]);
-        assert!(w.range(i64::MIN..i64::MAX).unwrap_err().to_string().contains("too many elements"));
+        assert!(w.range(i64::MIN..i64::MAX).unwrap_err().to_string().contains("more bytes than"));
         assert!(w.zeros::<f64, 2>([0, 5])?.to_vec(w)?.is_empty());
         Ok(())
     })
