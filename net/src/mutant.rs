@@ -55,11 +55,15 @@ pub enum Mutant {
     AnyoneJoins,
     /// A cut that is kept has room for half of its lines. No error: it is given up, and sent anew.
     LittleRoom,
+    /// A clock counts before all have heard of what was deleted before it.
+    HastyClock,
+    /// The directory is told of a new area before it has heard that the last one of its name is gone.
+    HastyName,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 26] = [
+    pub const ALL: [Mutant; 28] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
@@ -86,5 +90,7 @@ impl Mutant {
         Mutant::LoneClock,
         Mutant::AnyoneJoins,
         Mutant::LittleRoom,
+        Mutant::HastyClock,
+        Mutant::HastyName,
     ];
 }

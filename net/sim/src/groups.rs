@@ -4,7 +4,7 @@ use hectare_net::GroupId;
 /// The first of a host's groups that are deleted and created again; those after it have higher numbers.
 pub(crate) const RENEWED: u64 = 1 << 23;
 
-/// The number of a host's group that is given from host to host.
+/// The number of a host's group that is given from host to host. Those that are created when such a group was deleted have higher numbers.
 pub(crate) const GIVEN: u64 = 1 << 24;
 
 fn serial(group: GroupId) -> u64 {
@@ -18,5 +18,5 @@ pub(crate) fn is_renewed(group: GroupId) -> bool {
 
 /// Whether a group is one that is given from host to host.
 pub(crate) fn is_given(group: GroupId) -> bool {
-    serial(group) == GIVEN
+    serial(group) >= GIVEN
 }

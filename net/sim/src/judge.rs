@@ -274,6 +274,8 @@ impl Judge {
     pub(crate) fn delete(&mut self, group: GroupId) {
         self.deleted.insert(group);
         self.names.retain(|_, area| area.group != group);
+        self.unheard.retain(|(area, _)| area.group != group);
+        self.owners.remove(&group);
     }
 
     /// The owner has dropped a group, or somebody has claimed it.
@@ -313,7 +315,8 @@ impl Judge {
 
     /// The first accepted area of a host that another host's conflicts with, by what the latter was told.
     pub(crate) fn must_hear(&mut self, area: AreaId, by: HostId) {
-        if !self.heard.contains(&(area, by)) && !self.refused.contains(&area) {
+        let is_here = !self.is_deleted(area.group);
+        if is_here && !self.heard.contains(&(area, by)) && !self.refused.contains(&area) {
             self.unheard.insert((area, by));
         }
     }

@@ -36,6 +36,18 @@ fn equal_seeds_are_equal_runs() {
     assert_eq!(traces.len(), 20, "other seeds are other runs");
 }
 
+/// Many areas are deleted at their new owners while the workers run, and created again on other hosts after a barrier.
+fn with_deletions(seed: u64) -> Options {
+    let small = Options { hosts: 5, groups: 1, members: 1, lines: 1, ..Options::of(seed) };
+    let steady = Options { crashes: 0, partitions: 0, pauses: 0, loss: 300, ..small };
+    Options { deletions: 30, handovers: 30, iterations: 60, ..steady }
+}
+
+#[test]
+fn names_of_deleted_areas_are_free_after_a_barrier() {
+    (0..30).map(with_deletions).for_each(keeps_its_promises);
+}
+
 /// The runs are about something: each fault and each way of the protocol happens in some.
 #[test]
 fn the_faults_happen() {
@@ -64,8 +76,13 @@ fn the_faults_happen() {
 
 /// Each seeded error is found, as a break of what it breaks.
 fn is_found(mutant: Mutant, promises: &[Promise]) {
+    is_found_in(mutant, promises, Options::of);
+}
+
+/// The same in runs of these options.
+fn is_found_in(mutant: Mutant, promises: &[Promise], of: fn(u64) -> Options) {
     for seed in 0..600 {
-        let options = Options { mutant: Some(mutant), ..Options::of(seed) };
+        let options = Options { mutant: Some(mutant), ..of(seed) };
         if let Some(broken) = run(options).broken.first() {
             assert!(promises.contains(&broken.promise), "{mutant:?}, seed {seed}: {broken}");
             return;
@@ -123,6 +140,16 @@ fn words_that_never_come() {
 #[test]
 fn a_name_given_twice() {
     is_found(Mutant::NameTwice, &[Promise::Names]);
+}
+
+#[test]
+fn a_clock_from_before_all_have_heard_of_a_deletion() {
+    is_found_in(Mutant::HastyClock, &[Promise::Names], with_deletions);
+}
+
+#[test]
+fn a_name_that_is_said_before_it_is_free() {
+    is_found(Mutant::HastyName, &[Promise::Names]);
 }
 
 #[test]

@@ -332,18 +332,31 @@ impl Node {
         }
         if description.is_none() {
             self.withdraw_name(area);
+            return self.lose_member(cx, area);
         }
-        let Some(inbound) = self.inbound.get_mut(&area.group) else { return };
+        self.note_member(area, description);
+        self.reserve(cx, area.group);
+    }
+
+    fn note_member(&mut self, area: AreaId, description: Option<Description>) {
+        let (member, Some(inbound)) = (usize::from(area.member), self.inbound.get_mut(&area.group)) else {
+            return;
+        };
         if inbound.told.len() <= member {
             inbound.told.resize(member + 1, None);
         }
-        if description.is_none() {
-            cx.out.push(Action::Deleted { area });
-            self.answer_lookups(cx, area, Err(NameError::Deleted));
-        }
-        let inbound = self.inbound.get_mut(&area.group).expect("just seen");
         inbound.told[member] = Some(description);
-        if inbound.told.iter().all(|told| *told == Some(None)) {
+    }
+
+    /// A member of a group that is received here, if it is, was deleted.
+    pub(super) fn lose_member(&mut self, cx: &mut Cx<'_>, area: AreaId) {
+        if !self.inbound.contains_key(&area.group) {
+            return;
+        }
+        cx.out.push(Action::Deleted { area });
+        self.answer_lookups(cx, area, Err(NameError::Deleted));
+        self.note_member(area, None);
+        if self.inbound[&area.group].told.iter().all(|told| *told == Some(None)) {
             // That it is to come here was said before it was deleted, and is heard again by every agent.
             self.handovers.expect_no_more(area.group);
             self.detach(cx, area.group);

@@ -143,8 +143,8 @@ impl Node {
 
     fn tell_clock(&mut self, host: HostId) {
         let Some(peer) = self.peers.get(&host) else { return };
-        // Names that were created before a clock are in the directory before it counts anywhere.
-        let own = self.clocks.clock.min(self.unnamed_since().unwrap_or(u64::MAX));
+        // Names that were created before a clock are in the directory before it counts anywhere, and what was deleted is gone.
+        let own = self.clocks.clock.min(self.untold_since().unwrap_or(u64::MAX));
         let (lowest, subscriptions) = (self.clocks.lowest, peer.named.len() as u32);
         let named = peer.stated.hash();
         let limit = peer.lowest.map_or(0, |lowest| lowest + 1);

@@ -1,6 +1,7 @@
 //! The node: events in, actions out.
 mod arrivals;
 mod clocks;
+mod deletions;
 mod directory;
 mod event;
 mod forced;
@@ -31,6 +32,7 @@ use crate::types::{GroupId, HostId, MIN_PAYLOAD, NameError, PeerFailed};
 use crate::wire::{Frame, Handover, Hello, Key, Owner, Register};
 use arrivals::Inbound;
 use clocks::Clocks;
+use deletions::Deletions;
 use directory::Directory;
 pub use event::{Action, Config, Counters, Event, Placing};
 use handover::Handovers;
@@ -70,6 +72,7 @@ pub struct Node {
     clocks: Clocks,
     handovers: Handovers,
     names: Names,
+    deletions: Deletions,
     directory: Option<Directory>,
     /// Registers of the first host to itself.
     to_self: VecDeque<(u64, Register)>,
@@ -117,6 +120,7 @@ impl Node {
             clocks: Clocks::default(),
             handovers: Handovers::default(),
             names: Names::default(),
+            deletions: Deletions::default(),
             directory: (config.host == HostId::FIRST).then(Directory::default),
             to_self: VecDeque::new(),
             last_to_self: 0,
@@ -346,6 +350,7 @@ impl Node {
             if host == HostId::FIRST && self.ready {
                 self.restate_names();
             }
+            self.settle_deletions();
         }
         let groups: Vec<GroupId> = self.subscribed_by(host).map(|(group, _)| group).collect();
         self.stirred.extend(groups);
@@ -366,9 +371,10 @@ impl Node {
         let Some(peer) = self.peers.get_mut(&host) else { return };
         let Some(sent) = peer.sent.remove(&packet) else { return };
         peer.knows_us |= sent.hello;
-        let mut known = Vec::new();
+        let (mut known, mut heard) = (Vec::new(), Vec::new());
         for (key, serial) in sent.registers {
             peer.outbox.acked(key, serial);
+            heard.extend(matches!(key, Key::Name(_) | Key::Member(_)).then_some(key));
             let is_known = match key {
                 Key::Subscription(_) => peer.outbox.is_heard(key),
                 _ => peer.outbox.is_known(key),
@@ -379,6 +385,13 @@ impl Node {
             match key {
                 Key::Subscription(group) => self.go_over(cx, host, group),
                 Key::Name(area) => self.name_is_known(area),
+                _ => {}
+            }
+        }
+        for key in heard {
+            match key {
+                Key::Name(area) => self.name_is_heard(area),
+                Key::Member(area) => self.settle_deletion(area),
                 _ => {}
             }
         }

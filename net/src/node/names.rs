@@ -1,5 +1,5 @@
 //! Names of this host's areas, and names that its workers look up: the directory's clients.
-use super::{Action, Cx, Node};
+use super::{Action, Cx, Mutant, Node};
 use crate::types::{AreaId, Description, ElementType, HostId, NameError};
 use crate::wire::{self, Key, Register, Wanted};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +15,8 @@ pub(super) struct Names {
     /// Accepted ones that were deleted before the directory has heard of them again. Of these it is told first: it counts them
     /// before it decides anything.
     withdrawn: BTreeSet<AreaId>,
+    /// Those of which the directory is told when it has heard that another area of that name is gone (`Deletions`).
+    held: BTreeSet<AreaId>,
 }
 
 #[derive(Debug)]
@@ -43,8 +45,33 @@ impl Node {
         kept: Option<NameError>,
     ) {
         let (clock, said) = (self.clocks.own(), wire::Stated { description, accepted, kept });
+        let name = &said.description.name;
+        let waits = !said.accepted && said.kept.is_none() && self.deletions.holds(self.config.host, name);
         self.names.areas.insert(area, Stated { said: said.clone(), clock });
-        self.tell(HostId::FIRST, Register::Name(area, Some(said)));
+        if waits && !self.mutant(Mutant::HastyName) {
+            self.names.held.insert(area);
+        } else {
+            self.tell(HostId::FIRST, Register::Name(area, Some(said)));
+        }
+    }
+
+    /// Tells the directory of areas that waited until another one of their name was gone, if it is.
+    pub(super) fn state_held_names(&mut self) {
+        for area in self.names.held.clone() {
+            let Some(Stated { said, .. }) = self.names.areas.get(&area) else { continue };
+            if !self.deletions.holds(self.config.host, &said.description.name) {
+                let said = said.clone();
+                self.names.held.remove(&area);
+                self.tell(HostId::FIRST, Register::Name(area, Some(said)));
+            }
+        }
+    }
+
+    /// Whether the directory has still to hear something of a name.
+    pub(super) fn has_to_say_name(&self, area: AreaId) -> bool {
+        let directory = self.peers.get(&HostId::FIRST);
+        self.names.withdrawn.contains(&area)
+            || directory.is_some_and(|peer| peer.outbox.is_unheard(Key::Name(area)))
     }
 
     /// Whether the directory has still to accept the name of an area of this host.
@@ -54,6 +81,7 @@ impl Node {
 
     pub(super) fn withdraw_name(&mut self, area: AreaId) {
         let was_refused = self.names.refused.remove(&area).is_some();
+        self.names.held.remove(&area);
         let Some(stated) = self.names.areas.remove(&area) else {
             // A new directory may have been told of it.
             if was_refused {
@@ -87,8 +115,8 @@ impl Node {
         for area in std::mem::take(&mut self.names.withdrawn) {
             self.tell(HostId::FIRST, Register::Name(area, None));
         }
-        let areas: Vec<_> =
-            self.names.areas.iter().map(|(area, stated)| (*area, stated.said.clone())).collect();
+        let stated = self.names.areas.iter().filter(|(area, _)| !self.names.held.contains(area));
+        let areas: Vec<_> = stated.map(|(area, stated)| (*area, stated.said.clone())).collect();
         let count = areas.iter().filter(|(_, said)| said.accepted).count() as u32;
         let refused: Vec<_> = self.names.refused.iter().map(|(area, said)| (*area, said.clone())).collect();
         for (area, said) in areas.into_iter().chain(refused) {
@@ -109,7 +137,7 @@ impl Node {
             Err(error) => {
                 let said = wire::Stated { kept: Some(error), ..stated.said.clone() };
                 self.withdraw_name(area);
-                if is_clash(error) && !self.mutant(super::Mutant::ForgetRefused) {
+                if is_clash(error) && !self.mutant(Mutant::ForgetRefused) {
                     self.names.refused.insert(area, said);
                 }
                 self.counters.names_refused += 1;

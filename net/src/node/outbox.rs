@@ -47,6 +47,11 @@ impl Outbox {
         self.entries.get(&key).is_some_and(|entry| entry.known)
     }
 
+    /// Whether there is a value of a register that has not been acknowledged.
+    pub(super) fn is_unheard(&self, key: Key) -> bool {
+        self.entries.get(&key).is_some_and(|entry| !entry.known)
+    }
+
     /// Whether some value of a register was acknowledged since it has one. The newest may never be, where it changes all the time.
     pub(super) fn is_heard(&self, key: Key) -> bool {
         self.entries.get(&key).is_some_and(|entry| entry.heard)
@@ -135,6 +140,7 @@ fn is_over(register: &Register) -> bool {
         Register::Lookup(_, value) => value.is_none(),
         Register::Subscription(_, value) => value.stage == Stage::Off,
         Register::Handover(_, value) => value.is_none(),
+        Register::Deleted(_, is_answer) => *is_answer,
         _ => false,
     }
 }

@@ -122,6 +122,7 @@ impl Node {
             Register::Card(card) => cx.out.push(Action::Card { peer: from, card }),
             Register::Grant(group, cut, places) => self.on_grant(cx, from, group, (cut, places)),
             Register::Ownerless(area, is) => self.on_ownerless(cx, from, serial, area, is),
+            Register::Deleted(area, is_answer) => self.on_deleted(cx, from, area, is_answer),
             Register::Failed(first, ranks) => cx.memory.failed(from, first, ranks),
             Register::Suspect(host, silent) => self.on_suspect(cx, from, host, silent),
             Register::Verdict(failed) => self.on_verdict(cx, from, failed),
@@ -129,6 +130,7 @@ impl Node {
                 if let Some(peer) = self.peers.get_mut(&from) {
                     peer.left = true;
                 }
+                self.settle_deletions();
             }
             Register::Named(..) | Register::Found(..) | Register::Conflict(..) => {
                 self.counters.violations += 1;

@@ -70,9 +70,7 @@ impl Node {
     pub(super) fn deleted(&mut self, cx: &mut Cx<'_>, area: AreaId) {
         self.withdraw_name(area);
         let Some(outbound) = self.outbound.get_mut(&area.group) else { return };
-        if let Some(member) = outbound.members.get_mut(usize::from(area.member)) {
-            *member = None;
-        }
+        let member = outbound.members.get_mut(usize::from(area.member)).and_then(Option::take);
         if let Some(interval_us) = outbound.intervals_us.get_mut(usize::from(area.member)) {
             *interval_us = u64::MAX;
         }
@@ -89,11 +87,11 @@ impl Node {
             }
             self.outbound.remove(&area.group);
         }
-        // Its name was given by the host that created it.
-        let home = area.group.home();
-        let is_away = home != self.config.host && !subscribers.contains(&home);
-        for host in subscribers.into_iter().chain(is_away.then_some(home)) {
+        for host in subscribers {
             self.tell(host, Register::Member(area, None));
+        }
+        if let Some(description) = member {
+            self.begin_deletion(area, description.name);
         }
     }
 

@@ -200,7 +200,7 @@ impl Choices<'_> {
     }
 
     fn register(&mut self) -> Register {
-        match self.below(21) {
+        match self.below(22) {
             0 => {
                 let covers = self.below(255);
                 Register::Clock {
@@ -261,6 +261,7 @@ impl Choices<'_> {
             }
             18 => Register::Ownerless(self.area(), self.below(2) == 0),
             19 => Register::Failed(self.u32(), self.u64()),
+            20 => Register::Deleted(self.area(), self.below(2) == 0),
             _ => Register::Left,
         }
     }

@@ -2,7 +2,7 @@
 use super::{Copied, HostMemory, Own, OwnArea, Remote, RemoteArea};
 use crate::groups::is_given;
 use crate::judge::{Promise, Published};
-use hectare_net::{AreaId, Event, GroupId, HostId, State, Version};
+use hectare_net::{AreaId, Description, Event, GroupId, HostId, State, Version};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -56,6 +56,16 @@ impl HostMemory {
         } else {
             self.judge.borrow_mut().given(group, to);
         }
+    }
+
+    /// The worker deletes a group that goes from host to host, if it owns one: what it was.
+    pub(crate) fn delete_given(&mut self) -> Option<Description> {
+        let free =
+            |(group, own): &(&GroupId, &Own)| is_given(**group) && own.given.is_none() && !own.is_dropped;
+        let (&group, own) = self.own.iter().find(free)?;
+        let description = own.members[0].description.clone();
+        self.delete(group);
+        Some(description)
     }
 
     /// Tells of what is sent on demand and was given when all that was written is published.
@@ -196,6 +206,9 @@ impl HostMemory {
 
     pub(super) fn take_group(&mut self, group: GroupId, rank: u32, epoch: u64) -> bool {
         let is_mine = rank == u32::from(self.host.0);
+        if self.judge.borrow().is_deleted(group) {
+            self.broke(Promise::Names, format!("{group:?} is taken after it was deleted"));
+        }
         let Some(remote) = self.remote.get(&group).filter(|remote| remote.arrival.is_none()) else {
             self.broke(Promise::Contract, format!("{group:?} is taken and not here"));
             return false;

@@ -23,7 +23,11 @@ impl World {
                         &own.members[member].description
                     }
                     // It was given away at once.
-                    None => &this.memory.remote[&area.group].members[member].description,
+                    None => match this.memory.remote.get(&area.group) {
+                        Some(remote) => &remote.members[member].description,
+                        // Or deleted.
+                        None => return,
+                    },
                 };
                 let Description { name, group, .. } = description;
                 self.judge.borrow_mut().named(name, group, area);

@@ -7,11 +7,11 @@ mod setup;
 use self::actions::add;
 use self::placing::{Pair, Placement};
 
-use crate::groups::{RENEWED, is_renewed};
+use crate::groups::{GIVEN, RENEWED, is_renewed};
 use crate::judge::{Broken, Judge, Promise};
 use crate::memory::HostMemory;
 use crate::network::Network;
-use crate::options::{MS, Options};
+use crate::options::{MS, Mode, Options};
 use crate::random::Random;
 use fnv::FnvHasher;
 use hectare_net::wire::{self, Frame, Wanted};
@@ -70,6 +70,10 @@ enum What {
     Renew(u16),
     /// A worker gives an area to the worker of another host.
     Give(u16, u16),
+    /// A worker deletes an area that goes from host to host.
+    Delete(u16),
+    /// A worker creates an area of the name of one that was deleted, when this clock is past.
+    Recreate(u16, Description, u64),
     /// A worker drops an area, or claims one that was dropped.
     Drop(u16),
     /// A worker hands an area to another of its host.
@@ -110,7 +114,7 @@ struct Host {
     wanted: Vec<(Wanted, Option<Result<AreaId, NameError>>)>,
     next_timeout: u64,
     counters: Counters,
-    /// How often it created the area that it deletes.
+    /// How often it created an area in place of one that was deleted.
     renewals: u64,
 }
 
@@ -322,6 +326,8 @@ impl World {
             What::Attach(host, _)
             | What::Renew(host)
             | What::Give(host, _)
+            | What::Delete(host)
+            | What::Recreate(host, ..)
             | What::Drop(host)
             | What::GiveHere(host)
             | What::Fail(host) => Some(*host),
@@ -394,6 +400,8 @@ impl World {
                 self.hosts[usize::from(host)].memory.give(HostId(to));
                 self.serve(host);
             }
+            What::Delete(host) => self.delete(host),
+            What::Recreate(host, description, clock) => self.recreate(host, description, clock),
             What::Drop(host) => {
                 self.hosts[usize::from(host)].memory.drop_or_claim();
                 self.serve(host);
@@ -517,6 +525,41 @@ impl World {
                 this.memory.create(AreaId { group, member: 0 }, description, copies);
             }
         }
+        self.serve(host);
+    }
+
+    /// A worker deletes an area that goes from host to host. One of that name is created at once, or by a worker of another host, where
+    /// it may after a barrier.
+    fn delete(&mut self, host: u16) {
+        let this = &mut self.hosts[usize::from(host)];
+        let Some(description) = this.memory.delete_given() else { return };
+        let clock = this.memory.worker.clock;
+        let by = self.random.below(self.options.hosts.into()) as u16;
+        // Whoever attaches to it at first would hold up the barrier.
+        let all_run = self.hosts.iter().all(|host| host.memory.worker.started);
+        let waits = self.options.mode != Mode::Free && all_run && clock < self.options.iterations;
+        if by != host && waits {
+            self.serve(host);
+            return self.recreate(by, description, clock);
+        }
+        self.create_given(host, description);
+    }
+
+    fn recreate(&mut self, host: u16, description: Description, clock: u64) {
+        if self.hosts[usize::from(host)].memory.lowest > clock {
+            return self.create_given(host, description);
+        }
+        self.at(self.now + MS, What::Recreate(host, description, clock));
+    }
+
+    fn create_given(&mut self, host: u16, description: Description) {
+        let copies = self.options.copies;
+        let this = &mut self.hosts[usize::from(host)];
+        this.renewals += 1;
+        let group = GroupId::new(HostId(host), GIVEN + this.renewals);
+        let on_demand = self.options.is_on_demand(group);
+        let description = Description { on_demand, ..description };
+        this.memory.create(AreaId { group, member: 0 }, description, copies);
         self.serve(host);
     }
 

@@ -150,6 +150,15 @@ impl World {
                 self.at(at, What::Give(host, to));
             }
         }
+        // A later agent does not know of what was deleted and not said yet.
+        let is_whole = self.options.handovers > 0 && self.options.crashes == 0;
+        let deletions = if is_whole { self.options.deletions } else { 0 };
+        for _ in 0..deletions * u64::from(hosts) {
+            // Some while the workers run.
+            let by = self.random.pick(&[until, until / 6]);
+            let (host, at) = (self.random.below(hosts.into()) as u16, self.random.below(by));
+            self.at(at, What::Delete(host));
+        }
         for _ in 0..self.options.drops * u64::from(hosts) {
             let (host, at) = (self.random.below(hosts.into()) as u16, self.random.below(until));
             self.at(at, What::Drop(host));

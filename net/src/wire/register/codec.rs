@@ -115,6 +115,11 @@ impl Register {
                 to.u32(*first);
                 to.u64(*ranks);
             }
+            Register::Deleted(area, is_answer) => {
+                to.u8(22);
+                to.area(*area);
+                to.u8((*is_answer).into());
+            }
         }
     }
 
@@ -151,6 +156,7 @@ impl Register {
             19 => Register::Grant(from.group()?, from.u64()?, from.option(get_places)?),
             20 => Register::Ownerless(from.area()?, from.bool()?),
             21 => Register::Failed(from.u32()?, from.u64()?),
+            22 => Register::Deleted(from.area()?, from.bool()?),
             _ => return Err(FrameError::Value { of: "a register" }),
         })
     }

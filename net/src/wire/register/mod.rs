@@ -66,6 +66,9 @@ pub enum Register {
     Ownerless(AreaId, bool),
     /// Failed workers of the sender: a bit for each of 64, from this rank on.
     Failed(u32, u64),
+    /// To the host that created an area: the sender, its owner's host, has deleted it (`false`). Back from there: the directory has heard
+    /// so (`true`).
+    Deleted(AreaId, bool),
 }
 
 /// The host of a group's owner, as of one hand-over.
@@ -191,6 +194,7 @@ pub enum Key {
     Grant(GroupId),
     Ownerless(AreaId),
     Failed(u32),
+    Deleted(AreaId),
 }
 
 impl Register {
@@ -219,6 +223,7 @@ impl Register {
             Register::Grant(group, ..) => Key::Grant(*group),
             Register::Ownerless(area, _) => Key::Ownerless(*area),
             Register::Failed(first, _) => Key::Failed(*first),
+            Register::Deleted(area, _) => Key::Deleted(*area),
         }
     }
 }
