@@ -81,6 +81,32 @@ fn an_agent_hears_what_changes() {
     assert_eq!(heard, all);
 }
 
+/// Whoever hears of an area has heard of the end of the one that had its name, wherever they stand in memory.
+#[test]
+fn an_agent_hears_of_an_end_before_what_has_the_name_now() {
+    let job = patient_job();
+    let mut worker = job.worker().unwrap();
+    let first = worker.create::<u64>("first", 8).unwrap();
+    let again = worker.create::<u64>("again", 8).unwrap();
+    let mut agent = job.agent().unwrap();
+    let old = agent.find("again").unwrap();
+    first.delete(&mut worker).unwrap();
+    (0..3).for_each(|_| drop(worker.sync().unwrap()));
+    look(&mut agent);
+    // In the slot of the first, before its own.
+    again.delete(&mut worker).unwrap();
+    let latest = worker.create::<u64>("again", 8).unwrap();
+    let new = agent.find("again").unwrap();
+    assert!(new < old, "{new:?} takes the place of the first, before {old:?}");
+    let heard = look(&mut agent);
+    assert_eq!(heard[..2], [Event::Deleted { area: old }, Event::Created { area: new }], "{heard:?}");
+    // What came and went between two looks is not heard of before it was there.
+    latest.delete(&mut worker).unwrap();
+    worker.create::<u64>("short", 8).unwrap().delete(&mut worker).unwrap();
+    let heard = look(&mut agent);
+    assert_eq!(heard.iter().filter(|event| matches!(event, Event::Created { .. })).count(), 0, "{heard:?}");
+}
+
 #[test]
 fn a_name_that_is_waited_for_is_wanted() {
     let job = patient_job();

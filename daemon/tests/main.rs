@@ -10,6 +10,7 @@ mod commands;
 mod common;
 mod conflicts;
 mod crowd;
+mod deleted_on_hosts;
 #[cfg(feature = "dpdk")]
 mod dpdk;
 mod factorize;

@@ -142,6 +142,12 @@ pub(crate) fn leave_news(word: &AtomicU64, bits: u64) {
     word.fetch_or(bits, Ordering::Release);
 }
 
+/// The news of 64 areas, which are left where they are.
+pub(crate) fn see_news(word: &AtomicU64) -> u64 {
+    // Acquire: pairs with the release in `leave_news`.
+    word.load(Ordering::Acquire)
+}
+
 /// Takes the news of 64 areas.
 pub(crate) fn take_news(word: &AtomicU64) -> u64 {
     // Relaxed: whoever left news rang after it, and the agent has listened before.

@@ -83,7 +83,8 @@ pub(crate) struct Judge {
     /// Areas whose hosts were told themselves that the name is another's.
     refused: BTreeSet<AreaId>,
     ends: BTreeMap<HostId, PeerFailed>,
-    deleted: BTreeSet<GroupId>,
+    /// Groups that their owners have deleted, and their clocks then.
+    deleted: BTreeMap<GroupId, u64>,
     /// Groups that were dropped, and whether they still are.
     dropped: BTreeMap<GroupId, bool>,
     /// Which workers have failed, of each host where some did.
@@ -271,8 +272,8 @@ impl Judge {
     }
 
     /// The owner deleted a group: its names are free.
-    pub(crate) fn delete(&mut self, group: GroupId) {
-        self.deleted.insert(group);
+    pub(crate) fn delete(&mut self, group: GroupId, clock: u64) {
+        self.deleted.insert(group, clock);
         self.names.retain(|_, area| area.group != group);
         self.unheard.retain(|(area, _)| area.group != group);
         self.owners.remove(&group);
@@ -305,7 +306,12 @@ impl Judge {
 
     /// Whether its owner has deleted a group.
     pub(crate) fn is_deleted(&self, group: GroupId) -> bool {
-        self.deleted.contains(&group)
+        self.deleted.contains_key(&group)
+    }
+
+    /// Whether a group was deleted before its owner's clock came to this one.
+    pub(crate) fn was_deleted_before(&self, group: GroupId, clock: u64) -> bool {
+        self.deleted.get(&group).is_some_and(|deleted| *deleted < clock)
     }
 
     /// The area of an accepted name.

@@ -144,7 +144,7 @@ fn a_name_given_twice() {
 
 #[test]
 fn a_clock_from_before_all_have_heard_of_a_deletion() {
-    is_found_in(Mutant::HastyClock, &[Promise::Names], with_deletions);
+    is_found_in(Mutant::HastyClock, &[Promise::Names, Promise::Barrier], with_deletions);
 }
 
 #[test]

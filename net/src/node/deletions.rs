@@ -1,19 +1,19 @@
 //! Areas that their owners on this host have deleted, until all who knew of them have heard so.
 //!
-//! A clock of this host counts elsewhere when what was deleted before it is gone there, and its name free in the directory: whoever has
-//! passed a barrier may create an area of that name. The name is withdrawn by the host that created the area (`Names`), which is told
-//! (`Deleted`), and answers when the directory has heard it. Areas of that name that this host creates meanwhile are not told to the
-//! directory before that.
+//! A clock of this host counts elsewhere when what was deleted before it is gone on all hosts with copies, and its name free in the
+//! directory: whoever has passed a barrier may create an area of that name. All these hosts are told (`Deleted`), and answer when they
+//! have let it go; the one that created it withdraws the name (`Names`), and answers when the directory has heard so. Areas of that
+//! name that this host creates meanwhile are not told to the directory before that.
 use super::{Cx, Mutant, Node};
 use crate::types::{AreaId, HostId};
-use crate::wire::{Key, Register};
-use std::collections::BTreeMap;
+use crate::wire::Register;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Deletions that are not known everywhere.
 #[derive(Debug, Default)]
 pub(super) struct Deletions {
     open: BTreeMap<AreaId, Deletion>,
-    /// Areas that this host created and another one's owner has deleted: which host waits until the directory has heard it.
+    /// Areas that this host created and another one's owner has deleted: that host waits until the directory has heard so.
     asked: BTreeMap<AreaId, HostId>,
 }
 
@@ -22,8 +22,8 @@ struct Deletion {
     name: String,
     /// The lowest clock of this host's workers when it was deleted.
     clock: u64,
-    /// The host that created it has answered.
-    is_answered: bool,
+    /// Those who have not answered.
+    waits: BTreeSet<HostId>,
 }
 
 impl Deletions {
@@ -39,37 +39,35 @@ impl Deletions {
 }
 
 impl Node {
-    /// An area was deleted here, of which others may know.
-    pub(super) fn begin_deletion(&mut self, area: AreaId, name: String) {
-        let home = area.group.home();
-        let deletion = Deletion { name, clock: self.clocks.own(), is_answered: false };
-        self.deletions.open.insert(area, deletion);
-        if home != self.config.host {
-            self.tell(home, Register::Deleted(area, false));
+    /// An area was deleted here of which these hosts have copies.
+    pub(super) fn begin_deletion(&mut self, area: AreaId, name: String, copies: Vec<HostId>) {
+        let mut waits = BTreeSet::from_iter(copies);
+        waits.insert(area.group.home());
+        waits.remove(&self.config.host);
+        for &host in &waits {
+            self.tell(host, Register::Deleted(area, false));
         }
+        self.deletions.open.insert(area, Deletion { name, clock: self.clocks.own(), waits });
         self.settle_deletion(area);
     }
 
-    /// The owner of an area that this host created has deleted it, or the host that created one has heard that it is deleted here, and
-    /// the directory, too (`is_answer`).
+    /// The owner of an area on another host has deleted it, or (`is_answer`) that host has let go what was deleted here.
     pub(super) fn on_deleted(&mut self, cx: &mut Cx<'_>, from: HostId, area: AreaId, is_answer: bool) {
-        let group = area.group;
         if is_answer {
             if let Some(peer) = self.peers.get_mut(&from) {
                 peer.outbox.withdraw(&Register::Deleted(area, false));
             }
-            if let Some(deletion) = self.deletions.open.get_mut(&area).filter(|_| group.home() == from) {
-                deletion.is_answered = true;
+            if let Some(deletion) = self.deletions.open.get_mut(&area) {
+                deletion.waits.remove(&from);
             }
             return self.settle_deletion(area);
         }
-        let is_here = self.outbound.contains_key(&group) && !self.handovers.is_left(group);
-        if group.home() != self.config.host || is_here {
+        if self.outbound.contains_key(&area.group) && !self.handovers.is_left(area.group) {
             self.counters.violations += 1;
             return;
         }
         // Whoever it was left to had it before that.
-        self.has_gone(cx, group);
+        self.has_gone(cx, area.group);
         self.withdraw_name(area);
         self.lose_member(cx, area);
         self.deletions.asked.insert(area, from);
@@ -102,13 +100,8 @@ impl Node {
     /// Ends a deletion of which all have heard who knew of the area.
     pub(super) fn settle_deletion(&mut self, area: AreaId) {
         let Some(deletion) = self.deletions.open.get(&area) else { return };
-        let home = area.group.home();
-        let is_free = match self.peers.get(&home) {
-            Some(home) => deletion.is_answered || home.left,
-            None => !self.has_to_say_name(area),
-        };
-        let mut peers = self.peers.hosts().map(|host| &self.peers[&host]);
-        if !is_free || peers.any(|peer| !peer.left && peer.outbox.is_unheard(Key::Member(area))) {
+        let is_there = |host: &HostId| self.peers.get(host).is_some_and(|peer| !peer.left);
+        if self.has_to_say_name(area) || deletion.waits.iter().any(is_there) {
             return;
         }
         self.deletions.open.remove(&area);

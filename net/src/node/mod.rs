@@ -374,7 +374,9 @@ impl Node {
         let (mut known, mut heard) = (Vec::new(), Vec::new());
         for (key, serial) in sent.registers {
             peer.outbox.acked(key, serial);
-            heard.extend(matches!(key, Key::Name(_) | Key::Member(_)).then_some(key));
+            if let Key::Name(area) = key {
+                heard.push(area);
+            }
             let is_known = match key {
                 Key::Subscription(_) => peer.outbox.is_heard(key),
                 _ => peer.outbox.is_known(key),
@@ -388,12 +390,8 @@ impl Node {
                 _ => {}
             }
         }
-        for key in heard {
-            match key {
-                Key::Name(area) => self.name_is_heard(area),
-                Key::Member(area) => self.settle_deletion(area),
-                _ => {}
-            }
+        for area in heard {
+            self.name_is_heard(area);
         }
         for (group, cut) in sent.cuts {
             self.on_begun(host, group, cut);

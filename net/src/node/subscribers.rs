@@ -87,11 +87,12 @@ impl Node {
             }
             self.outbound.remove(&area.group);
         }
-        for host in subscribers {
+        for &host in &subscribers {
+            // It may not have heard yet that there was one.
             self.tell(host, Register::Member(area, None));
         }
         if let Some(description) = member {
-            self.begin_deletion(area, description.name);
+            self.begin_deletion(area, description.name, subscribers);
         }
     }
 

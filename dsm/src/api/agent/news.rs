@@ -10,6 +10,7 @@ use crate::segment::element::ElementType;
 use crate::segment::layout::{WorkerRecord, bits};
 use crate::segment::mapping::Segment;
 use crate::segment::parts::Parts;
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 /// Something that the agent has to know.
@@ -21,7 +22,7 @@ pub enum Event {
         /// The area.
         area: AreaId,
     },
-    /// The area was deleted.
+    /// The area was deleted. Comes before the creation of whatever has its name now.
     Deleted {
         /// The area.
         area: AreaId,
@@ -90,6 +91,15 @@ pub enum Event {
     },
 }
 
+impl Event {
+    fn created(&self) -> Option<AreaId> {
+        match self {
+            Event::Created { area } => Some(*area),
+            _ => None,
+        }
+    }
+}
+
 /// The reported state of a slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known {
@@ -101,6 +111,16 @@ pub(super) struct Known {
     given: u64,
     /// It was told to be without an owner.
     is_ownerless: bool,
+}
+
+impl Known {
+    /// Reports the end of the area that was reported, if another one was `found` in its slot, or none.
+    fn end_unless(&mut self, found: Option<AreaId>, events: &mut Vec<Event>) {
+        if let Some(area) = self.area.filter(|area| found != Some(*area)) {
+            *self = Known::default();
+            events.push(Event::Deleted { area });
+        }
+    }
 }
 
 impl Agent {
@@ -116,7 +136,7 @@ impl Agent {
         let lowest = acting.lowest_clock.load(Ordering::Acquire);
         let local = if self.is_over() { u64::MAX } else { acting.local_clock.load(Ordering::Acquire) };
         let clocks = (local, lowest);
-        let used = segment.used_areas();
+        let (used, first) = (segment.used_areas(), events.len());
         let looked_everywhere = self.known.len();
         self.known.resize(used.max(looked_everywhere), Known::default());
         // Before the areas, which may have no owner since.
@@ -141,6 +161,7 @@ impl Agent {
                 self.look_at(index, events);
             }
         }
+        self.put_ends_first(first, events);
         self.look_for_listed(events);
         self.tell_untold();
         self.ask_for_arrivals(lowest);
@@ -163,12 +184,7 @@ impl Agent {
         let slot = &segment.areas()[index];
         let found = AreaId::of(index, &slot.read.state);
         let known = &mut self.known[index];
-        if let Some(area) = known.area
-            && found != Some(area)
-        {
-            *known = Known::default();
-            events.push(Event::Deleted { area });
-        }
+        known.end_unless(found, events);
         let Some(area) = found else {
             if state_of(slot) == CREATING {
                 self.again.push(index);
@@ -218,6 +234,28 @@ impl Agent {
             }
             Some(_) => {}
         }
+    }
+
+    /// What was created may have the name of what was deleted before, and stand in a slot that is looked at earlier: among the events from
+    /// the `first` on, those ends come before it.
+    fn put_ends_first(&mut self, first: usize, events: &mut Vec<Event>) {
+        let is_created = |event: &Event| matches!(event, Event::Created { .. });
+        let Some(place) = events[first..].iter().position(is_created).map(|place| first + place) else {
+            return;
+        };
+        let segment = &self.desk.shared.segment;
+        for (word, marks) in segment.marks()[..self.known.len().div_ceil(64)].iter().enumerate() {
+            // Left before the news of what was created, under the mutex of the directory. They are not taken: more may be new there.
+            for index in bits(doorbell::see_news(&marks.news)).map(|bit| word * 64 + bit) {
+                if index < self.known.len() {
+                    let found = AreaId::of(index, &segment.areas()[index].read.state);
+                    self.known[index].end_unless(found, events);
+                }
+            }
+        }
+        let created: HashSet<AreaId> = events[place..].iter().filter_map(Event::created).collect();
+        let is_end = |event: &Event| matches!(event, Event::Deleted { area } if !created.contains(area));
+        events[place..].sort_by_key(|event| !is_end(event));
     }
 
     fn look_for_failed(&mut self, events: &mut Vec<Event>) {

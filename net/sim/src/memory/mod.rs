@@ -65,6 +65,8 @@ pub(crate) struct HostMemory {
     forcing: BTreeSet<GroupId>,
     /// Of a thousand rounds, so many find a worker that wants a group of another host.
     pub(crate) requests: u64,
+    /// No agent begins anew.
+    pub(crate) is_whole: bool,
     /// No agent and no session begins anew.
     pub(crate) is_steady: bool,
     /// Nothing is sent twice.
@@ -121,6 +123,7 @@ impl HostMemory {
             shut: Vec::new(),
             forcing: BTreeSet::new(),
             requests: 0,
+            is_whole: false,
             is_steady: false,
             is_sent_once: false,
             worker: Worker { iteration: 0, clock: 0, waits: false, started: false, writes_at: 0 },
@@ -176,7 +179,8 @@ impl HostMemory {
             self.events.push_back(Event::Deleted { area: AreaId { group, member: member as u16 } });
         }
         self.gone.push(own);
-        self.judge.borrow_mut().delete(group);
+        let clock = if self.mode == Mode::Free { u64::MAX } else { self.worker.clock };
+        self.judge.borrow_mut().delete(group, clock);
     }
 
     /// Copies of all groups of this host.
@@ -483,6 +487,16 @@ impl HostMemory {
     /// Checks what workers may rely on when a clock of all is reached.
     fn check_barrier(&self, clock: u64, promise: Promise) {
         for (group, remote) in &self.remote {
+            if self.is_whole
+                && !remote.is_on_demand()
+                && self.judge.borrow().was_deleted_before(*group, clock)
+                && remote.attached
+            {
+                self.broke(
+                    promise,
+                    format!("{} is at clock {clock} and has {group:?}, which was deleted", self.host),
+                );
+            }
             let Some(first) =
                 remote.members.first().filter(|first| remote.attached && first.version.is_some())
             else {

@@ -165,6 +165,7 @@ impl World {
             let mut memory =
                 HostMemory::new(host, options.hosts, options.mode, options.iterations, judge.clone(), random);
             memory.requests = options.requests;
+            memory.is_whole = options.crashes == 0;
             memory.is_steady = options.is_steady();
             (memory.failing, memory.fails_until) = (options.failing, options.faults_until);
             memory.is_sent_once = options.is_sent_once();

@@ -66,8 +66,8 @@ pub enum Register {
     Ownerless(AreaId, bool),
     /// Failed workers of the sender: a bit for each of 64, from this rank on.
     Failed(u32, u64),
-    /// To the host that created an area: the sender, its owner's host, has deleted it (`false`). Back from there: the directory has heard
-    /// so (`true`).
+    /// To who has copies of an area of the sender, or created it: its owner has deleted it (`false`). Back from there: it is gone, and
+    /// the directory has heard so (`true`).
     Deleted(AreaId, bool),
 }
 
