@@ -210,7 +210,8 @@ impl Job {
     }
 
     /// Deletes an area, whoever on this host owns it. Its name is free at once; its memory is released after a round in which every
-    /// worker took part, when no observer pins it. Handles that are still attached get [`Error::Deleted`].
+    /// worker took part, when no observer pins it. Handles that are still attached get [`Error::Deleted`]. On other hosts it is gone, and
+    /// its name free, after a barrier.
     ///
     /// # Errors
     /// [`Error::NoSuchArea`], also while it is being created; [`Error::OwnerElsewhere`]; [`Error::ForkedChild`];
