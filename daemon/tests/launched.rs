@@ -176,6 +176,21 @@ fn who_cannot_take_part_is_named_on_all_hosts() {
     assert!(!begun(&said));
     says(&said, 0, &["node1 (10.77.0.2)", "--distribution=block"]);
     says(&said, 2, &["node1 (10.77.0.2)", "--distribution=block"]);
+    // One rank on two hosts, and twice on one.
+    let thrice = |at: At| torchrun(&cluster, At { rank: at.host.min(1), size: 3, ..at });
+    let Some(three) = Cluster::new(3) else { return };
+    let said = launch(&three, 1, &["--timeout", "5"], "echo begun", thrice);
+    assert!(!begun(&said));
+    (0..3).for_each(|rank| says(&said, rank, &["it has rank 1, and so has", "10.77.0.2", "10.77.0.3"]));
+    three.assert_nothing_is_left();
+    drop(three);
+    let twice = |at: At| torchrun(&cluster, At { rank: at.host * 2, ..at });
+    let said = launch(&cluster, 2, &["--timeout", "5"], "echo begun", twice);
+    assert!(!begun(&said));
+    for (rank, it) in said.iter().enumerate() {
+        let part = format!("of this host both have rank {}:", rank / 2 * 2);
+        assert!(it.code != 0 && it.err.contains(&part), "{part}: {said:#?}");
+    }
     // Another key.
     std::fs::remove_file(cluster.key(1)).unwrap();
     hectare_daemon::key_file::make(&cluster.key(1), "lab").unwrap();

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 pub type ClientId = u64;
 
 /// Slots of jobs that do not say otherwise; the defaults of `hectare_dsm::JobBuilder`.
-const WORKERS: u32 = 256;
+const WORKERS: u32 = hectare_dsm::JobBuilder::MAX_WORKERS;
 const AREAS: u32 = 4096;
 
 #[derive(Debug)]
@@ -212,6 +212,10 @@ impl Registry {
         let mut settings = settings.or(&self.defaults);
         let (workers, areas) = (settings.workers.unwrap_or(WORKERS), settings.areas.unwrap_or(AREAS));
         self.room_for(settings.bytes.unwrap_or(0), areas, workers)?;
+        if let Some(hosts) = hosts {
+            let ranks = hosts.hosts.iter().map(|host| u64::from(host.ranks)).sum();
+            quota("workers", ranks, workers.into(), "defaults.workers of hectared's configuration")?;
+        }
         let failed = |what: String| Refusal::NotCreated { job: job.into(), what };
         let make = |settings: &JobSettings| {
             let memory = memory::make(settings, hosts).map_err(|error| failed(error.to_string()))?;

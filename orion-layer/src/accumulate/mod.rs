@@ -16,6 +16,10 @@ use hectare_dsm::bytemuck;
 use std::fmt::Debug;
 
 /// How values of one accumulator combine.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no accumulator",
+    note = "accumulators are `Sum`, `Min`, `Max`, `Fold` and `ArraySum` of `hectare_orion::accumulate`, and types that implement `Accumulator`"
+)]
 pub trait Accumulator {
     /// The value.
     type Value: Debug;
@@ -203,7 +207,12 @@ impl<T: Number> Accumulator for Max<T> {
     plain!();
 }
 
-/// The accumulators of one loop: a tuple of up to four.
+/// The accumulators of one loop: a tuple of up to four. What needs more sums is an [`ArraySum`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no tuple of at most four accumulators",
+    label = "a loop has at most four accumulators, in a tuple, also a single one: `(Sum::<f64>::new(),)`",
+    note = "an `ArraySum` is one accumulator with as many sums as it is given"
+)]
 pub trait Accumulators {
     /// A value of each.
     type Values: Debug;

@@ -1,7 +1,7 @@
 //! Running a program on threads of one process, or as one of several processes.
 use super::Context;
 use crate::error::{Error, Result};
-use hectare_dsm::Job;
+use hectare_dsm::{Job, JobBuilder};
 use hectare_dsm::wire::Launch;
 
 /// Runs `program` on `workers` threads, each pinned to a core if there are enough, and returns the result of each worker,
@@ -20,7 +20,7 @@ use hectare_dsm::wire::Launch;
 ///
 /// # Errors
 /// The error of the worker that failed first, according to the others; [`Error::Core`] with the message of a
-/// panic; [`Error::Invalid`] for no workers, and for variables of a launcher that do not fit.
+/// panic; [`Error::Invalid`] for no workers, for more than 256, and for variables of a launcher that do not fit.
 pub fn run<R: Send>(
     workers: usize,
     program: impl Fn(&mut Context<'_>) -> Result<R> + Sync,
@@ -30,6 +30,13 @@ pub fn run<R: Send>(
     }
     if let Some(launch) = Launch::from_environment().map_err(|error| Error::Invalid(error.to_string()))? {
         return run_one_of(&launch, program).map(|value| vec![value]);
+    }
+    let most = JobBuilder::MAX_WORKERS;
+    if workers > most as usize {
+        return Err(Error::Invalid(format!(
+            "{workers} workers asked for, and `run` takes at most {most}: ask for fewer, or use `run_on` with a job that is made by \
+             `Job::builder().max_workers({workers})`"
+        )));
     }
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let job = Job::builder().pin_cores(workers <= cores).embedded()?;

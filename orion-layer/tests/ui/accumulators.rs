@@ -18,6 +18,7 @@ fn main() {
         parallel_for!(w, ordered, sum n: [u64; 4]; for i in 0..3 { n[i] += n[i + 1]; })?;
         parallel_for!(w, ordered, sum n: [u64; 4]; for i in 0..4 { n.add(i, 1); n.fill(0); })?;
         parallel_for!(w, ordered, max n: [u64; 4]; for i in 0..4 { n[i] += 1; })?;
+        parallel_for!(w, ordered, sum a: u64, sum b: u64, min c: u64, max d: u64, sum e: u64; for i in 0..4 { a += 1; })?;
         let _ = (&r, &mut a, &mut u, &mut count);
         Ok(())
     });

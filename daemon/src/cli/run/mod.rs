@@ -2,6 +2,7 @@
 mod hosts;
 mod output;
 mod processes;
+mod room;
 mod signals;
 mod supervise;
 mod terminal;
@@ -17,6 +18,7 @@ use hectare_wire::{Member, RunDir, check_job_name};
 use hosts::HostOptions;
 use output::Output;
 use processes::{Process, Program};
+use room::check_room;
 use rustix::process::Signal;
 use signals::Signals;
 use std::ops::Range;
@@ -100,9 +102,9 @@ fn start(
     let variables = what.on.variables()?;
     // Shared by the processes: here those who wait are told whom they wait for in vain.
     let memory = member.memory().try_clone_to_owned().context("dup")?;
+    check_room(&memory, job, size)?;
     let shared = Job::from_descriptor(memory)?;
-    // An earlier program of this job may have lost some. Ranks that the job has no room for are refused to their
-    // processes, which say so.
+    // An earlier program of this job may have lost some.
     ranks.clone().for_each(|rank| drop(shared.expect(rank)));
     let signals = Signals::catch()?;
     // Messages here must not hold up signals: nobody may be reading them.

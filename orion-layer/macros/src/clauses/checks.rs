@@ -2,7 +2,22 @@
 use super::{Array, Head, Treatment};
 use syn::{Error, Ident, Result};
 
+/// The most accumulators of a loop: the runtime takes tuples of as many (`hectare_orion::accumulate::Accumulators`).
+const MOST_ACCUMULATORS: usize = 4;
+
 impl Head {
+    pub(super) fn check_accumulators(&self) -> Result<()> {
+        match self.accumulators.get(MOST_ACCUMULATORS) {
+            Some(one_more) => Err(Error::new(
+                one_more.name.span(),
+                format!(
+                    "a loop has at most {MOST_ACCUMULATORS} accumulators: make one of several sums of a type, `sum name: [f64; n]`"
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn check_names(&self) -> Result<()> {
         let names = self.arrays.iter().map(|array| &array.name);
         let mut seen: Vec<&Ident> = Vec::new();

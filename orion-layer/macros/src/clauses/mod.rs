@@ -248,6 +248,7 @@ impl Parse for Input {
         }
         input.parse::<Token![;]>()?;
         head.check_names()?;
+        head.check_accumulators()?;
         head.check_relaxed()?;
         let Some((ordered, _)) = head.order else {
             return Err(Error::new_spanned(

@@ -3,6 +3,7 @@ use super::interface::addresses_of;
 use super::message::Prepare;
 use crate::config::Config;
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use hectare_agent::Placer;
 use hectare_wire::TransportChoice;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -18,6 +19,9 @@ pub(super) struct Place {
 }
 
 /// The place of this host's agent, by the configuration of its daemon.
+///
+/// # Errors
+/// No such place; a transport that the agent could not use, which would otherwise end the job after its start.
 pub(super) fn own_place(prepare: &Prepare, config: &Config) -> Result<Place> {
     let transport = prepare.transport.unwrap_or(config.transport);
     let port = config.port_for(transport)?;
@@ -40,14 +44,23 @@ pub(super) fn own_place(prepare: &Prepare, config: &Config) -> Result<Place> {
     if let Some(address) = address {
         own.set_ip(address.into());
     }
+    if transport == TransportChoice::Rdma {
+        // The agent opens it again.
+        let opened = Placer::open(&config.rdma.clone().unwrap_or_default(), own.ip());
+        opened.context("its agents are to use RDMA (transport = \"rdma\"), and cannot")?;
+    }
     Ok(Place { address: own, dpdk, transport, _kept: kept })
 }
 
 /// A socket at the address of this host: that of the list of hosts, that of the interface, or that by which the route to another
-/// host leaves.
+/// host leaves. The list may have another address than the interface, which counts for hosts without one; but there must be the
+/// interface.
 fn own_socket(prepare: &Prepare) -> Result<UdpSocket> {
     let address = match (prepare.address, &prepare.interface) {
-        (Some(address), _) => address,
+        (Some(address), interface) => {
+            interface.as_ref().map(|name| addresses_of(name)).transpose()?;
+            address
+        }
         (None, Some(interface)) => of_interface(interface)?,
         (None, None) => by_route(&prepare.others)?,
     };
@@ -150,6 +163,16 @@ mod tests {
     }
 
     #[test]
+    fn a_device_that_is_not_there_is_missed_before_the_start() {
+        let prepare = Prepare { transport: Some(TransportChoice::Rdma), ..prepare(Some("127.0.0.2"), None, &[]) };
+        let device = toml::from_str("device = \"none0\"").unwrap();
+        let config = Config { rdma: Some(device), ..Config::default() };
+        let said = format!("{:#}", own_place(&prepare, &config).unwrap_err());
+        let built = cfg!(feature = "rdma");
+        assert!(said.contains("its agents are to use RDMA") && said.contains("built without RDMA") != built, "{said}");
+    }
+
+    #[test]
     fn a_port_is_beside_an_address_of_the_system() {
         let port = toml::from_str("device = \"net_tap0\"\naddress = \"203.0.113.7\"").unwrap();
         let config = Config { dpdk: Some(port), ..Config::default() };
@@ -170,8 +193,10 @@ mod tests {
         let fails = |prepare: &Prepare| format!("{:#}", own_socket(prepare).unwrap_err());
         let said = fails(&prepare(Some("203.0.113.7"), None, &[]));
         assert!(said.contains("does not have the address 203.0.113.7,"), "{said}");
-        let said = fails(&prepare(None, Some("none0"), &[]));
-        assert!(said.contains("there is no interface none0"), "{said}");
+        for address in [None, Some("127.0.0.1")] {
+            let said = fails(&prepare(address, Some("none0"), &[]));
+            assert!(said.contains("there is no interface none0"), "{said}");
+        }
         let said = fails(&prepare(None, None, &["nowhere.invalid"]));
         assert!(said.contains("nowhere.invalid is unknown here"), "{said}");
         let said = fails(&prepare(None, None, &["127.0.0.1"]));

@@ -1,6 +1,6 @@
 //! A process of a program that a launcher starts on several hosts: the first one on each host meets the others and makes the job
 //! here, then each starts its rank.
-use super::address::{Place, own_place};
+use super::address::{Place, is_here, own_place};
 use super::meeting::{Agreed, Attendance, Attended, Guest, go, hold, random};
 use super::message::Prepare;
 use super::options::HostOptions;
@@ -37,14 +37,19 @@ pub(in super::super) fn join(dir: &RunDir, on: &HostOptions, job: Option<&str>) 
     let deadline = Instant::now() + on.timeout();
     let member = match seat.local_rank {
         0 => {
-            let first = First::begin(dir, &job, seat.local_size, deadline)?;
+            let first = First::begin(dir, &job, seat.rank..seat.rank + seat.local_size, deadline)?;
             let member = make(dir, &seat, on, &job, deadline);
             let concluded = first.conclude(member.as_ref().err());
             let member = member?;
-            concluded?;
+            if let Err(error) = concluded {
+                // The other hosts are not to wait for ranks that do not come.
+                let memory = member.memory().try_clone_to_owned().context("dup")?;
+                give_up(&Job::from_descriptor(memory)?, &host_name());
+                return Err(error);
+            }
             member
         }
-        _ => follow(dir, &job, deadline, || Ok(Member::hold(dir, &job)?))?,
+        _ => follow(dir, (&job, seat.rank), deadline, || Ok(Member::hold(dir, &job)?))?,
     };
     Ok(Joined { job, rank: seat.rank, size: seat.size, member })
 }
@@ -84,7 +89,16 @@ fn make(dir: &RunDir, seat: &Seat, on: &HostOptions, job: &str, deadline: Instan
         let listener = TcpListener::bind((any, address.port())).with_context(|| {
             format!("port {} cannot be used here: --rendezvous names another", address.port())
         })?;
-        let (agreed, attended) = hold(listener, &key, deadline, (seat.local_size, seat.size), reserve)?;
+        let hint = match is_here(&place, Some(address.ip())) {
+            true => String::new(),
+            false => format!(
+                "; the meeting place {place} ({}) is no address of {}, where this process has rank 0: another process may have \
+                 rank 0 there",
+                address.ip(),
+                host_name()
+            ),
+        };
+        let (agreed, attended) = hold(listener, &key, deadline, (seat.local_size, seat.size), &hint, reserve)?;
         (agreed, Meeting::Held(attended))
     } else {
         let (agreed, attendance) = go((place, address), &key, deadline, reserve)?;

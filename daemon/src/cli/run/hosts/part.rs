@@ -3,6 +3,7 @@
 //! When the caller is gone, by whatever means, its pipe ends; then all processes of the part are killed.
 use super::super::output::Output;
 use super::super::processes::{Process, Program};
+use super::super::room::check_room;
 use super::super::signals::{Signals, ends};
 use super::super::supervise::Supervisor;
 use super::super::terminal::Terminal;
@@ -256,6 +257,7 @@ fn make_job(dir: &RunDir, make: Make, key: Option<&Path>, reserved: Option<Place
     connection.order(&request)?;
     let member = Member::hold(dir, &make.job)?;
     let memory = member.memory().try_clone_to_owned().context("dup")?;
+    check_room(&memory, &make.job, make.hosts.iter().map(|host| host.ranks).sum())?;
     Ok(Made { dir: dir.clone(), member, shared: Job::from_descriptor(memory)?, make })
 }
 

@@ -3,7 +3,9 @@
 //! member.
 use anyhow::{Context, Result, bail, ensure};
 use hectare_wire::RunDir;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::ops::Range;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
@@ -29,12 +31,12 @@ fn address(dir: &RunDir, job: &str) -> Result<SocketAddr> {
     SocketAddr::from_abstract_name(name).context("the name of a socket")
 }
 
-/// Checks that the other end is of this user: anybody may have the name of a socket without a file.
-fn check_user(stream: &UnixStream) -> Result<()> {
-    let theirs = rustix::net::sockopt::socket_peercred(stream).context("SO_PEERCRED")?.uid;
-    let own = rustix::process::geteuid();
+/// Checks that the other end is of this user: anybody may have the name of a socket without a file. Its process.
+fn check_user(stream: &UnixStream) -> Result<u32> {
+    let other = rustix::net::sockopt::socket_peercred(stream).context("SO_PEERCRED")?;
+    let (theirs, own) = (other.uid, rustix::process::geteuid());
     ensure!(theirs == own, "another user ({theirs}) has the socket of this start");
-    Ok(())
+    Ok(other.pid.as_raw_nonzero().get().unsigned_abs())
 }
 
 fn line(from: &mut impl BufRead) -> std::io::Result<Option<String>> {
@@ -47,66 +49,128 @@ fn line(from: &mut impl BufRead) -> std::io::Result<Option<String>> {
 pub(super) struct First {
     listener: UnixListener,
     deadline: Instant,
-    local_size: u32,
+    /// The ranks of this host, of which the first process has the first.
+    ranks: Range<u32>,
+}
+
+/// Another process, which has come.
+struct Other {
+    stream: UnixStream,
+    rank: u32,
+    process: u32,
+}
+
+impl Other {
+    /// Hears which rank it has.
+    fn hear(stream: UnixStream) -> Result<Other> {
+        let process = check_user(&stream)?;
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(LINE_WITHIN))?;
+        let said = line(&mut BufReader::new(&stream))?.context("it has ended")?;
+        Ok(Other { stream, rank: said.parse().with_context(|| format!("{said:?} is no rank"))?, process })
+    }
+
+    /// Tells it whether the job is made.
+    fn tell(&self, said: &str) -> std::io::Result<()> {
+        (&self.stream).write_all(format!("{said}\n").as_bytes())
+    }
+
+    /// Waits until it says that it is a member; whether it does.
+    fn is_member(&self) -> bool {
+        line(&mut BufReader::new(&self.stream)).is_ok_and(|said| said.as_deref() == Some(HELD))
+    }
 }
 
 impl First {
     /// Lets the others come, who wait.
     ///
     /// # Errors
-    /// Another start of the job on this host is under way.
-    pub(super) fn begin(dir: &RunDir, job: &str, local_size: u32, deadline: Instant) -> Result<First> {
-        let listener = UnixListener::bind_addr(&address(dir, job)?).map_err(|error| match error.kind() {
-            ErrorKind::AddrInUse => anyhow::anyhow!("another start of job {job} is under way on this host"),
+    /// Another process has begun already: of another start of the job, or of this one.
+    pub(super) fn begin(dir: &RunDir, job: &str, ranks: Range<u32>, deadline: Instant) -> Result<First> {
+        let address = address(dir, job)?;
+        let listener = UnixListener::bind_addr(&address).map_err(|error| match error.kind() {
+            ErrorKind::AddrInUse => {
+                let other = UnixStream::connect_addr(&address).ok().and_then(|stream| check_user(&stream).ok());
+                let by = other.map(|process| format!(", by process {process}")).unwrap_or_default();
+                anyhow::anyhow!(
+                    "another start of job {job} is under way on this host{by}: give this one a name of its own by --job. If both \
+                     are of one start, this one (rank {}) and the other both have local rank 0: the launcher must give each \
+                     process a rank of its own",
+                    ranks.start
+                )
+            }
             _ => anyhow::Error::from(error).context("the socket of this start"),
         })?;
         listener.set_nonblocking(true).context("fcntl")?;
-        Ok(First { listener, deadline, local_size })
+        Ok(First { listener, deadline, ranks })
     }
 
     /// Tells the others whether this host's part of the job is made, and waits until they are members.
     ///
     /// # Errors
-    /// Somebody does not come in time.
+    /// Somebody does not come in time, or has a rank that is not its own; the others are told so.
     pub(super) fn conclude(self, failed: Option<&anyhow::Error>) -> Result<()> {
-        let said = failed.map_or(MADE.to_owned(), crate::cli::output::one_line);
+        // When it has failed, the launcher may have ended them.
         let until = failed.map_or(self.deadline, |_| self.deadline.min(Instant::now() + LATE_WITHIN));
-        let mut members = 1;
-        while members < self.local_size {
-            match self.listener.accept() {
-                Ok((stream, _)) if check_user(&stream).is_ok() => {
-                    let is_member = self.tell(stream, &said).is_ok_and(|is_member| is_member);
-                    members += u32::from(is_member || failed.is_some());
-                }
-                Ok(_) => {}
-                Err(_) if Instant::now() < until => std::thread::sleep(PAUSE),
-                // The launcher may have ended them: the failure is to be said.
-                Err(_) if failed.is_some() => break,
-                Err(_) => {
-                    let size = self.local_size;
-                    bail!("of {size} processes of this host, only {members} came in time")
-                }
-            }
-        }
+        let others = self.gather(until);
+        let fits = if failed.is_some() { Ok(()) } else { self.check(&others) };
+        let said = failed.or(fits.as_ref().err()).map_or(MADE.to_owned(), crate::cli::output::one_line);
+        let told: Vec<&Other> = others.iter().filter(|other| other.tell(&said).is_ok()).collect();
+        fits?;
+        let members = 1 + told.iter().filter(|_| failed.is_none()).filter(|other| other.is_member()).count();
+        ensure!(
+            failed.is_some() || members == self.ranks.len(),
+            "of {} processes of this host, only {members} became members of the job",
+            self.ranks.len()
+        );
         Ok(())
     }
 
-    /// Tells one that has come; whether it has become a member.
-    fn tell(&self, mut stream: UnixStream, said: &str) -> Result<bool> {
-        stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(LINE_WITHIN))?;
-        stream.write_all(format!("{said}\n").as_bytes())?;
-        Ok(line(&mut BufReader::new(stream))?.as_deref() == Some(HELD))
+    /// Those who come until then.
+    fn gather(&self, until: Instant) -> Vec<Other> {
+        let mut others = Vec::new();
+        while others.len() + 1 < self.ranks.len() {
+            match self.listener.accept() {
+                Ok((stream, _)) => others.extend(Other::hear(stream)),
+                Err(_) if Instant::now() < until => std::thread::sleep(PAUSE),
+                Err(_) => break,
+            }
+        }
+        others
+    }
+
+    /// Whether they are all, each with one of this host's ranks.
+    fn check(&self, others: &[Other]) -> Result<()> {
+        let Range { start, end } = self.ranks;
+        let advice = "the launcher must give each process a rank of its own, and each host ranks that follow each other";
+        let mut holders = BTreeMap::from([(start, std::process::id())]);
+        for Other { rank, process, .. } in others {
+            if let Some(holder) = holders.insert(*rank, *process) {
+                bail!("processes {holder} and {process} of this host both have rank {rank}: {advice}");
+            }
+            ensure!(
+                self.ranks.contains(rank),
+                "process {process} of this host has rank {rank}, and its ranks are {start} to {}: {advice}",
+                end - 1
+            );
+        }
+        ensure!(
+            holders.len() == self.ranks.len(),
+            "of {} processes of this host, only {} came in time",
+            self.ranks.len(),
+            holders.len()
+        );
+        Ok(())
     }
 }
 
-/// Waits as another process for the first one to have made the job, and holds it by `hold`.
+/// Waits as another process, that of a rank, for the first one to have made the job, and holds it by `hold`.
 ///
 /// # Errors
-/// The first process does not come in time, or could not make the job.
+/// The first process does not come in time, could not make the job, or refuses the rank.
 pub(super) fn follow<T>(
     dir: &RunDir,
-    job: &str,
+    (job, rank): (&str, u32),
     deadline: Instant,
     hold: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
@@ -121,6 +185,7 @@ pub(super) fn follow<T>(
         }
     };
     check_user(&stream)?;
+    stream.write_all(format!("{rank}\n").as_bytes()).with_context(late)?;
     let left = deadline.saturating_duration_since(Instant::now());
     stream.set_read_timeout(Some(left + LINE_WITHIN))?;
     match line(&mut BufReader::new(stream.try_clone()?)).with_context(late)? {
@@ -149,12 +214,14 @@ mod tests {
     fn the_first_waits_until_all_are_members() {
         let (_top, dir, deadline) = scratch();
         std::thread::scope(|scope| {
-            let early = scope.spawn(|| follow(&dir, "j", deadline, || Ok(1)));
-            let first = First::begin(&dir, "j", 3, deadline).unwrap();
-            assert!(First::begin(&dir, "j", 3, deadline).is_err());
+            let early = scope.spawn(|| follow(&dir, ("j", 1), deadline, || Ok(1)));
+            let first = First::begin(&dir, "j", 0..3, deadline).unwrap();
+            let said = First::begin(&dir, "j", 0..3, deadline).map(drop).unwrap_err().to_string();
+            let by = format!("on this host, by process {}:", std::process::id());
+            assert!(said.contains(&by) && said.contains("this one (rank 0)"), "{said}");
             let late = scope.spawn(|| {
                 std::thread::sleep(Duration::from_millis(100));
-                follow(&dir, "j", deadline, || Ok(2))
+                follow(&dir, ("j", 2), deadline, || Ok(2))
             });
             first.conclude(None).unwrap();
             assert_eq!((early.join().unwrap().unwrap(), late.join().unwrap().unwrap()), (1, 2));
@@ -162,19 +229,40 @@ mod tests {
     }
 
     #[test]
+    fn ranks_of_two_processes_are_named_and_nobody_holds_the_job() {
+        let (_top, dir, deadline) = scratch();
+        for (ranks, part) in [([6, 6], "both have rank 6"), ([6, 5], "both have rank 5"), ([6, 9], "has rank 9")] {
+            let first = First::begin(&dir, "j", 5..8, deadline).unwrap();
+            std::thread::scope(|scope| {
+                let others = ranks.map(|rank| {
+                    let dir = &dir;
+                    scope.spawn(move || follow(dir, ("j", rank), deadline, || -> Result<()> { panic!("it holds") }))
+                });
+                let said = first.conclude(None).unwrap_err().to_string();
+                let process = format!("process{} {}", if part.starts_with("both") { "es" } else { "" }, std::process::id());
+                assert!(said.contains(part) && said.contains(&process), "{said}");
+                for other in others {
+                    let heard = other.join().unwrap().unwrap_err().to_string();
+                    assert!(heard.contains(&said), "{heard}");
+                }
+            });
+        }
+    }
+
+    #[test]
     fn why_there_is_no_job_is_heard() {
         let (_top, dir, deadline) = scratch();
-        let first = First::begin(&dir, "j", 2, deadline).unwrap();
+        let first = First::begin(&dir, "j", 0..2, deadline).unwrap();
         std::thread::scope(|scope| {
-            let other = scope.spawn(|| follow(&dir, "j", deadline, || Ok(())));
+            let other = scope.spawn(|| follow(&dir, ("j", 1), deadline, || Ok(())));
             std::thread::sleep(Duration::from_millis(100));
             first.conclude(Some(&anyhow::anyhow!("no key"))).unwrap();
             let said = other.join().unwrap().unwrap_err().to_string();
             assert!(said.contains("no key"), "{said}");
         });
-        let first = First::begin(&dir, "j", 2, deadline).unwrap();
+        let first = First::begin(&dir, "j", 0..2, deadline).unwrap();
         std::thread::scope(|scope| {
-            let other = scope.spawn(|| follow(&dir, "j", deadline, || Ok(())));
+            let other = scope.spawn(|| follow(&dir, ("j", 1), deadline, || Ok(())));
             let (stream, _) =
                 std::iter::from_fn(|| Some(first.listener.accept())).find_map(|came| came.ok()).unwrap();
             drop((stream, first));
@@ -182,7 +270,7 @@ mod tests {
             assert!(said.contains("has ended before"), "{said}");
         });
         let soon = Instant::now() + Duration::from_millis(50);
-        let first = First::begin(&dir, "j", 2, soon).unwrap();
+        let first = First::begin(&dir, "j", 0..2, soon).unwrap();
         let said = first.conclude(None).unwrap_err().to_string();
         assert!(said.contains("of 2 processes of this host, only 1 came"), "{said}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);

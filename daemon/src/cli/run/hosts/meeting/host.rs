@@ -83,7 +83,7 @@ fn receive_guest(
 }
 
 /// Is the meeting place: waits for the hosts of all other ranks, and tells all who is there. `own` gives what this host says of
-/// itself, by its address on the way to the others.
+/// itself, by its address on the way to the others; `hint` is said when somebody is missing.
 ///
 /// Others than hosts of the job may find the port: they are sent away, and named only if somebody is missing in the end.
 pub(in super::super) fn hold(
@@ -91,6 +91,7 @@ pub(in super::super) fn hold(
     key: &ClusterKey,
     deadline: Instant,
     (own_ranks, size): (u32, u32),
+    hint: &str,
     own: impl FnOnce(IpAddr) -> Result<Guest>,
 ) -> Result<(Agreed, Attended)> {
     let key = hmac_key(key);
@@ -110,7 +111,7 @@ pub(in super::super) fn hold(
         let Visitor { stream, nonce, said } = match visitors.recv_timeout(left) {
             Ok(visitor) => visitor,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                let what = missing(size, port, &guests, &strangers);
+                let what = missing(size, port, &guests, &strangers) + hint;
                 trouble = Some(HostFailed::new("of rank 0".into(), what));
                 continue;
             }
@@ -181,6 +182,14 @@ fn agree(own: Guest, guests: &[Present]) -> Result<Agreed> {
                 guest.job, guest.size, own.job, own.size
             );
             bail!(failed(what));
+        }
+        if let Some(other) = at.checked_sub(1).map(|at| all[at]).filter(|other| other.first == guest.first) {
+            bail!(failed(format!(
+                "it has rank {}, and so has {} ({}): the launcher must give each process a rank of its own",
+                guest.first,
+                other.name,
+                other.address.ip()
+            )));
         }
         if guest.first != next {
             bail!(failed(format!(

@@ -122,7 +122,7 @@ mod tests {
         std::thread::scope(|scope| {
             let host = scope.spawn(move || {
                 let (agreed, attended) =
-                    hold(listener, &key(1), deadline, (1, 2), |_| Ok(guest(0, "10.0.0.1:1")))?;
+                    hold(listener, &key(1), deadline, (1, 2), "; who?", |_| Ok(guest(0, "10.0.0.1:1")))?;
                 assert_eq!(agreed.hosts.len(), 2);
                 attended.conclude("h0", Ok(()))
             });
@@ -152,6 +152,26 @@ mod tests {
     }
 
     #[test]
+    fn two_guests_of_one_rank_are_named() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        std::thread::scope(|scope| {
+            let guests = ["10.0.0.2:1", "10.0.0.3:1"].map(|address| {
+                let own = move |_| Ok(Guest { size: 3, ..guest(1, address) });
+                scope.spawn(move || go(("h0".into(), at), &key(1), deadline, own).map(drop))
+            });
+            let own = |_| Ok(Guest { size: 3, ..guest(0, "10.0.0.1:1") });
+            let error = said(&hold(listener, &key(1), deadline, (1, 3), "", own).map(drop));
+            assert!(error.contains("it has rank 1, and so has h1 (10.0.0."), "{error}");
+            for guest in guests {
+                let heard = said(&guest.join().unwrap());
+                assert!(heard.contains(&error), "{heard}");
+            }
+        });
+    }
+
+    #[test]
     fn strangers_are_sent_away_and_named_if_somebody_is_missing() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
@@ -164,12 +184,12 @@ mod tests {
             .into();
         drop(TcpStream::connect(at).unwrap());
         let hold = |listener: TcpListener, deadline| {
-            hold(listener, &key(1), deadline, (1, 2), |_| Ok(guest(0, "10.0.0.1:1")))
+            hold(listener, &key(1), deadline, (1, 2), "; who?", |_| Ok(guest(0, "10.0.0.1:1")))
         };
         let deadline = Instant::now() + Duration::from_millis(500);
         let error = hold(listener, deadline).map(drop).unwrap_err().to_string();
         assert!(error.contains("of 2 ranks, only those of 1 host came"), "{error}");
-        assert!(error.contains("from 127.0.0.1 somebody came, but"), "{error}");
+        assert!(error.contains("from 127.0.0.1 somebody came, but") && error.ends_with("; who?"), "{error}");
         drop(strangers);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
