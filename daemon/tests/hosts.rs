@@ -391,6 +391,16 @@ fn hosts_that_cannot_take_part_are_named() {
     fails(&cluster, &["--hosts", &wrong], 8, &[&second, "does not have the address 10.77.0.7,"]);
     let names = format!("{},{second}", cluster.name(0));
     fails(&cluster, &["--hosts", &names, "--interface", "eth7"], 8, &["there is no interface eth7"]);
+    fails(&cluster, &["--hosts", &list, "--interface", "eth7"], 8, &["there is no interface eth7"]);
+    // More ranks than a job has workers, on two hosts and on one.
+    let (two, one) = (cluster.list(129), format!("{}@10.77.0.1:257", cluster.name(0)));
+    for (list, asked) in [(two, 258), (one, 257)] {
+        let parts = [&*format!("{asked} workers asked for, 256 allowed by"), "defaults.workers"];
+        fails(&cluster, &["--hosts", &list], 4, &parts);
+    }
+    if !cfg!(feature = "rdma") {
+        fails(&cluster, &["--hosts", &list, "--transport", "rdma"], 8, &["built without RDMA"]);
+    }
     // Names that the hosts cannot look up.
     fails(&cluster, &["--hosts", &names], 8, &["is unknown here", "hectare-"]);
 

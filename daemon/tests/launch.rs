@@ -141,6 +141,10 @@ fn what_cannot_be_done_is_one_line_and_a_code() {
         127,
         "the program, whose name is empty (\"\"), cannot be started",
     );
+    let many = ["run", "-n", "257", "--job", "many", "--", "echo", "begun"];
+    one_line(&many, 4, "257 workers asked for, 256 allowed by the settings of job \"many\": start fewer");
+    assert_eq!(host.hectare(&["job", "create", "many", "--workers", "257"]).code, 0);
+    assert_eq!(host.hectare(&many).out.matches("begun").count(), 257);
     assert_eq!(host.hectare(&["run", "-n", "0", "--", "true"]).code, 2);
     assert!(host.jobs().is_empty());
     let example = host.hectare(&["config", "example"]);

@@ -212,7 +212,7 @@ pub enum Error {
     /// A line of a file could not be understood.
     #[error("{file}:{line}: {what}")]
     Parse {
-        /// The file.
+        /// The file; on several hosts, behind the host's name if not all have this error.
         file: String,
         /// The line, from 1.
         line: u64,
@@ -222,7 +222,7 @@ pub enum Error {
     /// A file could not be read or written.
     #[error("{file}: {source}")]
     Io {
-        /// The file.
+        /// The file; on several hosts, behind the host's name if not all have this error.
         file: String,
         /// The error of the system.
         source: std::io::Error,
@@ -230,7 +230,7 @@ pub enum Error {
     /// A file does not hold what was requested.
     #[error("{file}: {what}")]
     Format {
-        /// The file.
+        /// The file; on several hosts, behind the host's name if not all have this error.
         file: String,
         /// The fault in it, in words.
         what: String,
@@ -280,6 +280,16 @@ impl Error {
             }
             other => other,
         }
+    }
+
+    /// The same as that of a file of a host, if it is about a file and there is one.
+    pub(crate) fn of_host(mut self, host: Option<String>) -> Error {
+        if let (Some(host), Error::Parse { file, .. } | Error::Io { file, .. } | Error::Format { file, .. }) =
+            (host, &mut self)
+        {
+            *file = format!("host {host}: {file}");
+        }
+        self
     }
 
     /// Whether this tells of another worker's failure.

@@ -179,6 +179,13 @@ fn each_host_saves_what_its_workers_hold() {
         format!("worker {host} (host {} ({}:", cluster.name(host), cluster.network.address(host))
     };
     assert!(differ.contains(&named(0)) && differ.contains(&named(1)), "{differ}");
-    assert!(differ.contains("see different checkpoints"), "{differ}");
+    let older = format!("see different checkpoints: remove the older one, that of {}", named(1));
+    assert!(differ.contains(&older), "{differ}");
+    // A file that only one host cannot read: the error names the host.
+    fs::remove_file(folder(1).join("m.ckpt")).unwrap();
+    fs::create_dir(folder(1).join("m.ckpt")).unwrap();
+    let refused = said(&cluster, "opens", 1);
+    let of = format!("refused: host {} ({}:", cluster.name(1), cluster.network.address(1));
+    assert!(refused.starts_with(&of) && refused.contains("not a checkpoint"), "{refused}");
     cluster.assert_nothing_is_left();
 }

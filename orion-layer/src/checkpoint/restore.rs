@@ -18,6 +18,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// An opened checkpoint.
 #[derive(Debug)]
@@ -28,11 +29,15 @@ pub struct Checkpoint {
     source: Source,
 }
 
-/// A first file: its contents as they lie there, and where they begin.
+/// A first file: its contents as they lie there, where they begin, and when it was written.
 struct First {
     table: Vec<u8>,
     data: u64,
+    written: Option<Duration>,
 }
+
+/// What a worker sees of it: the checksum of its table, where that begins, and when it was written.
+type Seen = (u64, u64, Option<Duration>);
 
 impl Context<'_> {
     /// Opens a checkpoint; `None` if there is no such file on any host of the job. Collective.
@@ -42,26 +47,27 @@ impl Context<'_> {
     ///
     /// # Errors
     /// [`Error::Format`] if it is no checkpoint or damaged, if one of its files is on no host, or if two hosts have different
-    /// checkpoints by this name; [`Error::Io`]: the same error on every worker.
+    /// checkpoints by this name (then it says which is older); [`Error::Io`]: the same error on every worker.
     #[track_caller]
     pub fn open_checkpoint(&mut self, path: impl AsRef<Path>) -> Result<Option<Checkpoint>> {
         let (site, path) = (Site::here(), path.as_ref());
         let first = self.agree_on_same(site, First::read(path))?;
         // On several hosts, that which worker 0 has, or the first that has one; all that see one see the same.
-        let seen = first.as_ref().map(|first| (checksum(&first.table), first.data));
+        let seen = first.as_ref().map(|first| (checksum(&first.table), first.data, first.written));
         let mut sees = Vec::new();
-        self.exchange_values(site, &seen, |_, seen: Option<(u64, u64)>| {
+        self.exchange_values(site, &seen, |_, seen: Option<Seen>| {
             sees.push(seen);
             Ok(())
         })?;
         let Some(reader) = sees.iter().position(Option::is_some) else { return Ok(None) };
-        if let Some(other) = sees.iter().position(|seen| seen.is_some() && *seen != sees[reader]) {
-            let what = format!(
-                "{} and {} see different checkpoints: remove the older one",
-                self.worker_and_host(reader as Rank),
-                self.worker_and_host(other as Rank)
-            );
-            return Err(Error::Format { file: path.display().to_string(), what });
+        let what = |seen: &Option<Seen>| seen.map(|(table, data, _)| (table, data));
+        let differs = |seen: &Option<Seen>| seen.is_some() && what(seen) != what(&sees[reader]);
+        if let Some(other) = sees.iter().position(differs) {
+            let see = [reader, other].map(|rank| {
+                let written = sees[rank].and_then(|(.., written)| written);
+                (self.worker_and_host(rank as Rank), written)
+            });
+            return Err(Error::Format { file: path.display().to_string(), what: different(see) });
         }
         let mut table = first.map(|first| first.table);
         if sees.contains(&None) {
@@ -73,7 +79,7 @@ impl Context<'_> {
                 Ok(())
             })?;
         }
-        let data = sees[reader].map_or(0, |(_, data)| data);
+        let data = sees[reader].map_or(0, |(_, data, _)| data);
         let opened = Contents::parse(path, &table.unwrap_or_default());
         let contents = self.agree_on_same(site, opened)?;
         let readers = self.readers(site, path, &contents, &sees)?;
@@ -134,8 +140,24 @@ impl First {
         if checksum(&table) != word(8) {
             return Err(wrong("its table of contents is damaged: the checksum differs"));
         }
-        Ok(Some(First { table, data }))
+        let written = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Ok(Some(First { table, data, written }))
     }
+}
+
+/// That two workers see different first files, and which is older, as far as the times of the files say it.
+fn different([(a, of_a), (b, of_b)]: [(String, Option<Duration>); 2]) -> String {
+    let older = of_a.zip(of_b).filter(|(of_a, of_b)| of_a != of_b).map(|(of_a, of_b)| {
+        let older = if of_a < of_b { &a } else { &b };
+        format!(
+            "that of {older}, written {:.1} s before the other by the times of the files",
+            of_a.abs_diff(of_b).as_secs_f64()
+        )
+    });
+    format!(
+        "{a} and {b} see different checkpoints: remove the older one{}",
+        older.map_or(String::new(), |it| format!(", {it}"))
+    )
 }
 
 impl Checkpoint {
@@ -362,4 +384,24 @@ fn within(spans: impl Iterator<Item = Span>, range: Range<u64>) -> Vec<Span> {
         at += span.bytes;
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_older_of_two_checkpoints_is_named() {
+        let say = |a, b| different([("worker 0".into(), a), ("worker 1".into(), b)]);
+        let at = |ms| Some(Duration::from_millis(ms));
+        for (a, b, older) in [(5000, 7500, "worker 0"), (7500, 5000, "worker 1")] {
+            let end = format!(
+                "older one, that of {older}, written 2.5 s before the other by the times of the files"
+            );
+            assert!(say(at(a), at(b)).ends_with(&end), "{}", say(at(a), at(b)));
+        }
+        for said in [say(at(3), None), say(at(3), at(3))] {
+            assert_eq!(said, "worker 0 and worker 1 see different checkpoints: remove the older one");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 
 /// An error as it travels between workers.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 enum RemoteError {
     Parse {
         file: String,
@@ -109,12 +109,15 @@ impl RemoteError {
 impl Context<'_> {
     /// Ends a step that may have failed on some workers: afterwards either all go on, or all have the error of
     /// the lowest of them that has a cause of its own. Errors of files, shapes and arguments are the same on all;
-    /// of others the rest get [`Error::PeerFailed`]. Collective.
+    /// of others the rest get [`Error::PeerFailed`]. On several hosts, an error of a file that not all workers have names the host
+    /// whose file it is. Collective.
     pub(crate) fn agree_on_same<R>(&mut self, site: Site, result: Result<R>) -> Result<R> {
         let mine = result.as_ref().err().map(RemoteError::of);
         let me = self.rank();
         let mut first: Option<(Rank, RemoteError)> = None;
+        let mut is_of_all = true;
         let told = self.exchange_values(site, &mine, |rank, told: Option<RemoteError>| {
+            is_of_all &= told == mine;
             if let Some(told) = told
                 && first.as_ref().is_none_or(|(_, first)| !first.is_cause() && told.is_cause())
             {
@@ -122,11 +125,13 @@ impl Context<'_> {
             }
             Ok(())
         });
+        let host = first.as_ref().filter(|_| !is_of_all);
+        let host = host.and_then(|(rank, _)| self.fabric.name_of_host(*rank as usize));
         match (result, told, first) {
             (Err(error), Err(_), _) if !error.is_consequence() => Err(error),
             (_, Err(error), _) => Err(error),
-            (Err(error), Ok(()), Some((rank, _))) if rank == me => Err(error),
-            (_, Ok(()), Some((rank, told))) => Err(told.into_error(site, rank)),
+            (Err(error), Ok(()), Some((rank, _))) if rank == me => Err(error.of_host(host)),
+            (_, Ok(()), Some((rank, told))) => Err(told.into_error(site, rank).of_host(host)),
             (result, Ok(()), None) => result,
         }
     }

@@ -1,8 +1,8 @@
 //! Running a program on threads of one process, or as one of several processes.
 use super::Context;
 use crate::error::{Error, Result};
-use hectare_dsm::{Job, JobBuilder};
 use hectare_dsm::wire::Launch;
+use hectare_dsm::{Job, JobBuilder};
 
 /// Runs `program` on `workers` threads, each pinned to a core if there are enough, and returns the result of each worker,
 /// by rank.

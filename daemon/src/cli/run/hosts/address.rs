@@ -164,12 +164,16 @@ mod tests {
 
     #[test]
     fn a_device_that_is_not_there_is_missed_before_the_start() {
-        let prepare = Prepare { transport: Some(TransportChoice::Rdma), ..prepare(Some("127.0.0.2"), None, &[]) };
+        let prepare =
+            Prepare { transport: Some(TransportChoice::Rdma), ..prepare(Some("127.0.0.2"), None, &[]) };
         let device = toml::from_str("device = \"none0\"").unwrap();
         let config = Config { rdma: Some(device), ..Config::default() };
         let said = format!("{:#}", own_place(&prepare, &config).unwrap_err());
         let built = cfg!(feature = "rdma");
-        assert!(said.contains("its agents are to use RDMA") && said.contains("built without RDMA") != built, "{said}");
+        assert!(
+            said.contains("its agents are to use RDMA") && said.contains("built without RDMA") != built,
+            "{said}"
+        );
     }
 
     #[test]

@@ -98,7 +98,8 @@ fn make(dir: &RunDir, seat: &Seat, on: &HostOptions, job: &str, deadline: Instan
                 host_name()
             ),
         };
-        let (agreed, attended) = hold(listener, &key, deadline, (seat.local_size, seat.size), &hint, reserve)?;
+        let (agreed, attended) =
+            hold(listener, &key, deadline, (seat.local_size, seat.size), &hint, reserve)?;
         (agreed, Meeting::Held(attended))
     } else {
         let (agreed, attendance) = go((place, address), &key, deadline, reserve)?;

@@ -231,15 +231,23 @@ mod tests {
     #[test]
     fn ranks_of_two_processes_are_named_and_nobody_holds_the_job() {
         let (_top, dir, deadline) = scratch();
-        for (ranks, part) in [([6, 6], "both have rank 6"), ([6, 5], "both have rank 5"), ([6, 9], "has rank 9")] {
+        for (ranks, part) in
+            [([6, 6], "both have rank 6"), ([6, 5], "both have rank 5"), ([6, 9], "has rank 9")]
+        {
             let first = First::begin(&dir, "j", 5..8, deadline).unwrap();
             std::thread::scope(|scope| {
                 let others = ranks.map(|rank| {
                     let dir = &dir;
-                    scope.spawn(move || follow(dir, ("j", rank), deadline, || -> Result<()> { panic!("it holds") }))
+                    scope.spawn(move || {
+                        follow(dir, ("j", rank), deadline, || -> Result<()> { panic!("it holds") })
+                    })
                 });
                 let said = first.conclude(None).unwrap_err().to_string();
-                let process = format!("process{} {}", if part.starts_with("both") { "es" } else { "" }, std::process::id());
+                let process = format!(
+                    "process{} {}",
+                    if part.starts_with("both") { "es" } else { "" },
+                    std::process::id()
+                );
                 assert!(said.contains(part) && said.contains(&process), "{said}");
                 for other in others {
                     let heard = other.join().unwrap().unwrap_err().to_string();
