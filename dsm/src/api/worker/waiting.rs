@@ -6,8 +6,19 @@ use crate::protocol::round::Pause;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-/// How long a wait may sleep before it looks around.
+/// How long a wait may sleep before it looks around, where there are not many workers for each core.
 const LOOK_AROUND: Duration = Duration::from_millis(1);
+/// So many workers for each core look around as often as they like: then a look of all of them takes a twentieth of the time.
+const LOOKERS: usize = 4;
+/// The longest sleep of others, in units of `LOOK_AROUND`.
+const SELDOM: usize = 16;
+
+/// How long a wait may sleep before it looks around: longer where so many workers do that those who start or compute would have no
+/// processor left. Who wakes them does not wait for that.
+fn look_around(workers: usize, cores: usize) -> Duration {
+    let crowd = workers / (LOOKERS * cores.max(1));
+    LOOK_AROUND * crowd.clamp(1, SELDOM) as u32
+}
 
 impl Worker {
     /// One step of a wait: serves a round if there is one, else waits a little. `other` is a word whose
@@ -26,7 +37,8 @@ impl Worker {
             false if shared.is_crowded() => Room::Crowded,
             false => Room::Own,
         };
-        let pause = self.local.waiter.pause(word, seen, other, room, LOOK_AROUND);
+        let timeout = look_around(shared.live_workers(), shared.cores);
+        let pause = self.local.waiter.pause(word, seen, other, room, timeout);
         // The mark of this sleeper is not news.
         self.idle = shared.segment.rounds().load();
         if self.idle.phase() != crate::protocol::word::Phase::Idle {
@@ -48,8 +60,8 @@ impl Worker {
         if self.shared.is_crowded() { 1 } else { SPINS }
     }
 
-    /// Waits until `look` finds something, which is asked again whenever a round is past, and every millisecond at least; takes part
-    /// in rounds meanwhile.
+    /// Waits until `look` finds something, which is asked again whenever a round is past, and every millisecond at least (or
+    /// up to 16, where there are many more workers than cores); takes part in rounds meanwhile.
     ///
     /// ```
     /// # use hectare_dsm::{Error, Job};
@@ -151,5 +163,18 @@ impl Worker {
                 missing: format!("{} are there", live(worker)),
             },
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crowd_looks_around_less_often() {
+        let ms = |workers, cores| look_around(workers, cores).as_millis();
+        assert_eq!([ms(1, 2), ms(8, 2), ms(15, 2)], [1, 1, 1]);
+        assert_eq!([ms(16, 2), ms(64, 2), ms(250, 2), ms(4096, 2)], [2, 8, 16, 16]);
+        assert_eq!([ms(64, 64), ms(4096, 64)], [1, 16]);
     }
 }
