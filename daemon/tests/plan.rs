@@ -56,7 +56,7 @@ fn a_program_is_planned_from_a_run_on_one_host() {
     // Two passes are enough, and one.
     assert_eq!(training(&plan(&["--json"], "1"))["passes"], 1);
     let said = plan(&[], "2");
-    assert!(said.code == 0 && said.out.contains("SPEEDUP") && said.out.contains("hosts pay"), "{said:?}");
+    assert!(said.code == 0 && said.out.contains("SPEEDUP") && said.out.contains("pay off"), "{said:?}");
     assert!(said.err.contains("RMSE"), "the program's own words: {said:?}");
 }
 

@@ -123,11 +123,17 @@ impl fmt::Display for Report {
                 ]
             };
             f.write_str(&table_text(head, forecasts.iter().zip(&one.bounds).map(line).collect()))?;
-            match forecasts.last() {
-                Some(last) if last.hosts > one.pays_up_to => {
-                    writeln!(f, "More hosts pay up to {}.", one.pays_up_to)?;
-                }
-                _ => writeln!(f, "Each of these numbers of hosts pays.")?,
+            let percent = (PAYS - 1.0) * 100.0;
+            match forecasts.iter().find(|forecast| forecast.hosts > one.pays_up_to) {
+                Some(next) => writeln!(
+                    f,
+                    "The most hosts that pay off: {}. With {}, a pass would not be {percent:.0} % faster.",
+                    one.pays_up_to, next.hosts
+                )?,
+                None => writeln!(
+                    f,
+                    "All of these numbers of hosts pay off: with each, a pass is at least {percent:.0} % faster than with the one before."
+                )?,
             }
             if !relaxed.is_empty() {
                 writeln!(
@@ -189,7 +195,15 @@ mod tests {
         let record = PassesRecord { version: 1, workers: 1, hosts: 1, link: Some(link), loops: vec![record] };
         let report = Report::of(&request, record);
         let text = report.to_string();
-        for part in ["8.70 Gbit/s", "1.100 ms a pass", "0.91", "compute", "link", "pay up to 1", "of sums"] {
+        for part in [
+            "8.70 Gbit/s",
+            "1.100 ms a pass",
+            "0.91",
+            "compute",
+            "link",
+            "pay off: 1. With 2, a pass would not be 5 %",
+            "of sums",
+        ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
         let said = serde_json::to_value(&report).unwrap();
