@@ -234,6 +234,8 @@ fn a_poisoned_array_is_refused_on_all_workers() {
 #[test]
 fn nothing_to_do_is_done() {
     assert!(matches!(run(0, |_| Ok(())), Err(Error::Invalid(_))));
+    let many = run(257, |_| Ok(())).unwrap_err().to_string();
+    assert!(many.starts_with("257 workers asked for, and `run` takes at most 256"), "{many}");
     for workers in 1..=4 {
         for result in on_each(workers, |w| {
             let mut a = w.zeros::<u64, 2>([0, 3])?;

@@ -34,7 +34,8 @@ use terminal::Terminal;
 /// reads the terminal is handed it until it ends.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// How many processes. Default with a list of hosts: as many as they have slots for.
+    /// How many processes: at most 256, or `defaults.workers` of hectared's configuration. Default with a list of hosts: as many as they
+    /// have slots for.
     #[arg(
         short = 'n',
         long = "processes",

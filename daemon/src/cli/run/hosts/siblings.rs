@@ -185,10 +185,15 @@ pub(super) fn follow<T>(
         }
     };
     check_user(&stream)?;
-    stream.write_all(format!("{rank}\n").as_bytes()).with_context(late)?;
     let left = deadline.saturating_duration_since(Instant::now());
     stream.set_read_timeout(Some(left + LINE_WITHIN))?;
-    match line(&mut BufReader::new(stream.try_clone()?)).with_context(late)? {
+    let asked = stream.write_all(format!("{rank}\n").as_bytes());
+    let said = match asked.and_then(|()| line(&mut BufReader::new(&stream))) {
+        // It has ended, and had not read the rank.
+        Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => None,
+        said => said.with_context(late)?,
+    };
+    match said {
         Some(said) if said == MADE => {
             let held = hold()?;
             // Without it the first process names this one; this one is a member.
