@@ -19,6 +19,7 @@ mod failing;
 mod force_requests;
 mod fork;
 mod gbt;
+mod given_by_the_dead;
 mod handles;
 mod interrupted;
 mod killed_arrivals;

@@ -15,6 +15,7 @@ mod deleted_on_hosts;
 mod dpdk;
 mod factorize;
 mod failed_ranks;
+mod given_by_the_dead;
 mod hostile;
 mod hosts;
 mod incast;

@@ -165,9 +165,9 @@ impl SegmentMemory {
         self.agent.leave_job();
     }
 
-    /// Whether it has, and the events that say so, and all before them, were there.
+    /// Whether it has, and the events that say so, and all before them, were there: those, too, of what was given away.
     pub(crate) fn has_left(&self) -> bool {
-        self.leaves && self.is_out && self.events.is_empty()
+        self.leaves && self.is_out && self.events.is_empty() && self.going.is_empty()
     }
 
     /// Looks at what changed in the memory.

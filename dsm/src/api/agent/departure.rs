@@ -1,6 +1,10 @@
 //! When this host's part of the program has ended, so that no other host waits for it.
 use super::Agent;
+use crate::engine::directory::AreaId;
 use crate::engine::membership;
+use crate::protocol::ownership;
+use crate::protocol::round::Seat;
+use crate::protocol::word::Phase;
 use std::sync::atomic::Ordering;
 
 impl Agent {
@@ -38,7 +42,36 @@ impl Agent {
         let nobody_is_left = self.leaves || self.have_all_left();
         // The last one may have died in the middle of a round.
         self.buried = self.buried || nobody_is_left && membership::bury_the_dead(&self.desk.shared);
-        nobody_is_left && self.buried
+        let is_over = nobody_is_left && self.buried;
+        self.published_given = self.published_given || is_over && self.publish_given();
+        is_over
+    }
+
+    /// Publishes what workers of this host gave to workers of others, if the givers died before a round did: such an area can go
+    /// only then. False if it is to be tried again: every copy of an area is pinned by observers, or somebody else frees slots.
+    fn publish_given(&mut self) -> bool {
+        let segment = &self.desk.shared.segment;
+        let is_given = |index: &usize| {
+            let slot = &segment.areas()[*index];
+            let word = ownership::load(&slot.own.ownership);
+            let is_away = word.is_transit() && segment.host_of(word.rank()).is_some();
+            is_away && AreaId::of(*index, &slot.read.state).is_some()
+        };
+        let given: Vec<usize> = (0..segment.used_areas()).filter(is_given).collect();
+        // As an agent that was killed in a round of this left it, all may be published, and the round not past.
+        let is_done = || {
+            let word = segment.rounds().load_total();
+            word.phase() == Phase::Idle && !given.iter().any(|index| segment.dirty(*index).is_set())
+        };
+        if !given.is_empty() && !is_done() {
+            given.iter().for_each(|index| self.desk.ask_for(*index, true));
+            membership::run_deserted(&self.desk.shared);
+        }
+        let nobody_gives = !segment.rounds().seats().iter().any(Seat::is_live);
+        let is_done = nobody_gives && (given.is_empty() || is_done());
+        // Who died in the middle of giving may not have left news of it.
+        self.again.extend(given);
+        is_done
     }
 
     /// Whether all workers have left. Nobody joins after that ([`Error::HostLeft`](crate::Error::HostLeft)): the other hosts would

@@ -75,6 +75,8 @@ pub struct Agent {
     leaves: bool,
     /// The agent has cleaned up after dead workers: no worker of this host is left to do it.
     buried: bool,
+    /// It has published what they had given to workers of other hosts.
+    published_given: bool,
     /// The bell before the last look.
     heard: u32,
     /// The word of the rounds before the last look.
@@ -98,9 +100,22 @@ impl Job {
         let round = self.shared.segment.rounds().load();
         let untold = RefCell::default();
         let (known, again) = (Vec::new(), Vec::new());
-        let (leaves, buried) = (false, false);
+        let (leaves, buried, published_given) = (false, false, false);
         let (clocks, failed, absences) = ((0, 0), Vec::new(), 0);
-        Ok(Agent { desk, untold, known, again, leaves, buried, heard, round, clocks, failed, absences })
+        Ok(Agent {
+            desk,
+            untold,
+            known,
+            again,
+            leaves,
+            buried,
+            published_given,
+            heard,
+            round,
+            clocks,
+            failed,
+            absences,
+        })
     }
 }
 

@@ -289,7 +289,8 @@ impl<T: Element> Owned<T> {
     /// this worker among those who lost writes. See [`Owned::give_published`].
     ///
     /// To a worker of another host it goes in the background: what was written is published here by the next round, and sent to
-    /// that host and all who have copies; then it is that worker's. Lines that were written and are as they were published last are
+    /// that host and all who have copies; then it is that worker's. If this worker dies and no other of its host lives, its agent
+    /// publishes it. Lines that were written and are as they were published last are
     /// not sent, if many are: this call compares them.
     ///
     /// # Errors

@@ -175,6 +175,16 @@ pub(crate) fn bury_the_dead(shared: &Shared) -> bool {
     true
 }
 
+/// Runs a round, though no worker of this host is left, for what belongs to none of them. False if there is one, or somebody else
+/// frees slots. Nobody joins meanwhile.
+pub(crate) fn run_deserted(shared: &Shared) -> bool {
+    let Some(_membership) = Membership::try_lock(shared) else { return false };
+    fault_point();
+    let local = Local::new();
+    let runtime = Runtime { shared, local: &local };
+    runtime.rounds().run_deserted(shared.reaper_rank(), &runtime, std::thread::yield_now)
+}
+
 /// Makes claimable what worker `rank` held, or was given.
 pub(crate) fn orphan_areas(shared: &Shared, rank: Rank) {
     let segment = &shared.segment;

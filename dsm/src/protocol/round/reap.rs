@@ -15,21 +15,38 @@ impl Rounds<'_> {
         orphan: impl Fn(u32),
         wait: impl Fn(),
     ) {
-        loop {
-            let seen = self.load();
-            // An open round has no claims yet, and a dead worker makes none.
-            if matches!(seen.phase(), Phase::Idle | Phase::Open) {
-                break;
-            }
-            self.drive_orphaned(seen, reaper, work);
-            wait();
-        }
+        self.end_orphaned(reaper, work, wait);
         for rank in dead {
             orphan(*rank);
             self.depose(*rank);
             fault_point();
             self.all_seats[*rank as usize].set_state(slot_state::FREE);
             fault_point();
+        }
+    }
+
+    /// Runs a round without participants, since no worker of this host lives: what belongs to none of them is published. False if
+    /// there is one, who runs rounds. The caller sees to it that nobody joins, and is the only one to free slots, as `reaper`.
+    pub(crate) fn run_deserted(&self, reaper: u32, work: &impl Work, wait: impl Fn()) -> bool {
+        if self.seats().iter().any(Seat::is_live) {
+            return false;
+        }
+        // One before the caller may have died in the middle.
+        self.end_orphaned(reaper, work, wait);
+        let opened = self.open(false, work);
+        self.drive(reaper, opened.round(), work);
+        true
+    }
+
+    /// Returns when no round is past [`Phase::Open`]. An open round has no claims yet, and a dead worker makes none.
+    fn end_orphaned(&self, reaper: u32, work: &impl Work, wait: impl Fn()) {
+        loop {
+            let seen = self.load();
+            if matches!(seen.phase(), Phase::Idle | Phase::Open) {
+                return;
+            }
+            self.drive_orphaned(seen, reaper, work);
+            wait();
         }
     }
 
