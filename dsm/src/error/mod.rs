@@ -200,7 +200,7 @@ pub enum Error {
         is_known: bool,
     },
     /// A worker of another host attached to an area with elements of another type, and got [`Error::WrongType`]. The owner is
-    /// told once, at a synchronization point, which has done what it does.
+    /// told once of each host and type, at a synchronization point, which has done what it does.
     #[error(
         "a worker of host {host} attached to area {name:?} as elements of {asked}, but it was created with {found} on {here}: \
          use one type on all hosts; do they run the same program?"

@@ -184,7 +184,8 @@ pub enum Key {
     Named(AreaId),
     Lookup(u32),
     Found(u32),
-    Conflict(AreaId, HostId),
+    /// The last is the type that was asked for, if the conflict is over that: each one is told.
+    Conflict(AreaId, HostId, Option<ElementType>),
     Forced(GroupId),
     Unsent(GroupId),
     Moving(GroupId),
@@ -210,7 +211,10 @@ impl Register {
             Register::Named(area, _) => Key::Named(*area),
             Register::Lookup(index, _) => Key::Lookup(*index),
             Register::Found(index, ..) => Key::Found(*index),
-            Register::Conflict(area, host, _) => Key::Conflict(*area, *host),
+            Register::Conflict(area, host, error) => {
+                let asked = if let NameError::Type { here, .. } = error { Some(*here) } else { None };
+                Key::Conflict(*area, *host, asked)
+            }
             Register::Suspect(host, _) => Key::Suspect(*host),
             Register::Verdict(_) => Key::Verdict,
             Register::Left => Key::Left,
