@@ -46,7 +46,7 @@ fn leave_all(agent: &Agent, events: &[Event]) -> Vec<&'static str> {
             _ => None,
         };
         let Some(epoch) = events.iter().find_map(given) else {
-            assert!(!agent.describe(area).unwrap().given_to.is_some(), "{name} is on its way: {events:?}");
+            assert!(agent.describe(area).unwrap().given_to.is_none(), "{name} is on its way: {events:?}");
             return false;
         };
         assert!(agent.is_all_published(area), "{name}: {events:?}");

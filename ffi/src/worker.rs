@@ -458,7 +458,8 @@ pub unsafe extern "C" fn ha_rejoin_clocks(worker: *mut ha_worker) -> ha_status {
 }
 
 /// Waits until `count` workers are in the job, this one included; takes part in publications meanwhile. A
-/// synchronization point.
+/// synchronization point. A worker of another host counts from when its host is connected until it is known to be dead,
+/// also after it has left the job.
 ///
 /// Pointers: `worker` an open worker.
 /// Thread: that of the worker.

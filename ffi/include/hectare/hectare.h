@@ -896,7 +896,8 @@ ha_status ha_leave_clocks(struct ha_worker *worker);
 ha_status ha_rejoin_clocks(struct ha_worker *worker);
 
 // Waits until `count` workers are in the job, this one included; takes part in publications meanwhile. A
-// synchronization point.
+// synchronization point. A worker of another host counts from when its host is connected until it is known to be dead,
+// also after it has left the job.
 //
 // Pointers: `worker` an open worker.
 // Thread: that of the worker.

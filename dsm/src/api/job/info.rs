@@ -19,7 +19,8 @@ pub enum WorkerState {
     /// The kernel says that its thread is gone; its areas can be claimed. Of one on another host: its host has failed, or its
     /// launcher there says that it has ([`Job::note_failure`]).
     Dead,
-    /// It is on another host of the job, and there. Its process and thread are 0, its clock is its host's.
+    /// It is on another host of the job, and there, or has left: hosts do not tell each other which of their workers have left. Its
+    /// process and thread are 0, its clock is its host's.
     Remote,
 }
 
@@ -177,7 +178,8 @@ impl Stats {
 }
 
 impl Job {
-    /// The workers of the job. Asks the kernel who is dead.
+    /// The workers of the job. Asks the kernel who is dead. Those of another host are listed from when that is connected, also after
+    /// they have left ([`WorkerState::Remote`]).
     ///
     /// # Errors
     /// [`Error::ForkedChild`](crate::Error::ForkedChild).

@@ -142,6 +142,7 @@ impl Worker {
     }
 
     /// Waits until `count` workers are in the job, this one and those of other hosts included; takes part in rounds meanwhile.
+    /// A worker of another host counts from when its host is connected until it is known to be dead, also after it has left the job.
     ///
     /// # Errors
     /// [`Error::TimedOut`]; [`Error::WorkerFailed`] at once when the launcher says that one of the first `count` has
