@@ -91,7 +91,9 @@ fn an_agent_hears_of_an_end_before_what_has_the_name_now() {
     let mut agent = job.agent().unwrap();
     let old = agent.find("again").unwrap();
     first.delete(&mut worker).unwrap();
-    (0..3).for_each(|_| drop(worker.sync().unwrap()));
+    for _ in 0..3 {
+        worker.sync().unwrap();
+    }
     look(&mut agent);
     // In the slot of the first, before its own.
     again.delete(&mut worker).unwrap();
