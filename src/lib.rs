@@ -69,6 +69,10 @@ mod book {
     mod sums {}
     #[doc = include_str!("../docs/src/howto/text-to-loop.md")]
     mod text_to_loop {}
+    #[doc = include_str!("../docs/src/reference/errors.md")]
+    mod errors {}
     #[doc = include_str!("../docs/src/tutorial/first-program.md")]
     mod first_program {}
+    #[doc = include_str!("../docs/src/tutorial/parallel-loop.md")]
+    mod parallel_loop {}
 }
