@@ -46,6 +46,7 @@ mod restart;
 mod service;
 mod stalls;
 mod strangers;
+mod sync_on_hosts;
 mod top;
 
 #[test]

@@ -92,7 +92,8 @@ impl Runtime<'_> {
         }
         clear(parts.writers());
         fault_point();
-        slot.round.confirmed_ns.store(published.timestamp_ns, Ordering::Relaxed);
+        // Release: pairs with the acquire in `Agent::published`.
+        slot.round.confirmed_ns.store(published.timestamp_ns, Ordering::Release);
         parts.reader_copies().publish(published);
         slot.round.kept.store(published.kept, Ordering::Relaxed);
         segment.dirty(area).clear();

@@ -5,7 +5,6 @@ use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::Result;
 use crate::memory::clock;
 use crate::protocol::word::Phase;
-use crate::segment::parts::Parts;
 use std::sync::atomic::Ordering;
 
 /// A publication that was asked for ([`Agent::force`]).
@@ -59,20 +58,25 @@ impl Agent {
     fn published_of(&self, forced: &Forced) -> Option<Published> {
         let segment = &self.desk.shared.segment;
         let (sync, index) = (&segment.header().sync, forced.area.index as usize);
-        // First: what the rounds that are past left is seen below.
+        let slot = &segment.areas()[index];
+        // Before the word, and Acquire: pairs with the release of the actor of the round that confirmed it. So the word is that of this
+        // round or of a later one.
+        let is_confirmed = slot.round.confirmed_ns.load(Ordering::Acquire) >= forced.since_ns;
+        // What the rounds that are past left is seen below.
         let word = segment.rounds().load_total();
         let completed = sync.acting.completed.load(Ordering::Relaxed);
-        let parts = Parts::of(segment, index);
-        if parts.slot.round.confirmed_ns.load(Ordering::Relaxed) >= forced.since_ns {
-            return word.is_past(forced.round).then_some(Published::All);
+        if is_confirmed {
+            let is_past = matches!(word.phase(), Phase::Idle | Phase::Open) || word.is_past(forced.round);
+            return is_past.then_some(Published::All);
         }
         if self.is_deserted() {
             let is_dirty = segment.dirty(index).is_set();
             return Some(if is_dirty { Published::PutOff } else { Published::All });
         }
-        if word.is_past(forced.round) && completed < forced.round {
-            // It was given up, and nobody may open another.
-            sync.request();
+        if completed < forced.round && word.phase() == Phase::Idle && !sync.is_requested() {
+            // It was given up, or the one that was asked for was over before the word was looked at: nobody may open another.
+            self.desk.ask_for(index, true);
+            self.desk.ask_for_round(true);
         }
         // One that found its owner arrived before it was asked for asks for another.
         let goes_on = sync.is_requested() || word.phase() != Phase::Idle;

@@ -205,7 +205,8 @@ impl Runtime<'_> {
             Found::Clean => {
                 segment.forced(area as usize).clear();
                 self.postpone(slot, now);
-                slot.round.confirmed_ns.store(now, Ordering::Relaxed);
+                // Release: pairs with the acquire in `Agent::published`.
+                slot.round.confirmed_ns.store(now, Ordering::Release);
             }
             Found::Pinned { owner, behind } => {
                 // Areas that others publish elsewhere hold no clocks here.
