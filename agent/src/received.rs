@@ -35,6 +35,8 @@ struct Group {
     failed: bool,
     /// Something is handed over and not published.
     waits: bool,
+    /// Of so many members. Of those that came since, nothing has arrived.
+    committed: usize,
     requests: Requests,
 }
 
@@ -109,6 +111,11 @@ impl Received {
             };
             let members = group.members.iter().map(of).collect();
             group.waits = !may_receive(agent, &group.members);
+            // Which of them have something is known of those that are handed over or shown.
+            let has = |area: &Option<dsm::AreaId>| {
+                area.is_none_or(|area| !agent.may_receive(area) || shown(agent, area).is_some())
+            };
+            group.committed = group.members.iter().rposition(has).map_or(0, |last| last + 1);
             all.push(Kept { group: *id, members, arrived: group.waits });
         }
         all
@@ -158,8 +165,9 @@ impl Received {
     pub(crate) fn visible(&mut self, agent: &Agent) -> Vec<(GroupId, Vec<Version>)> {
         let mut visible = Vec::new();
         for (id, group) in self.groups.iter_mut().filter(|(_, group)| group.waits) {
-            if may_receive(agent, &group.members)
-                && let Some(versions) = versions(agent, &group.members)
+            let members = &group.members[..group.committed.min(group.members.len())];
+            if may_receive(agent, members)
+                && let Some(versions) = versions(agent, members)
             {
                 group.waits = false;
                 visible.push((*id, versions));
@@ -351,7 +359,7 @@ impl Received {
         let receiving = group.receiving.take().expect("just begun");
         match receiving.commit(&arrivals, true) {
             Ok(()) => {
-                group.waits = true;
+                (group.waits, group.committed) = (true, arrival.versions.len());
                 Committed::Waits
             }
             Err(error) => {

@@ -16,6 +16,7 @@ mod dpdk;
 mod factorize;
 mod failed_ranks;
 mod given_by_the_dead;
+mod groups_on_hosts;
 mod hostile;
 mod hosts;
 mod incast;
