@@ -33,10 +33,8 @@ struct Group {
     receiving: Option<Receiving>,
     /// Lines of the cut under way could not be written.
     failed: bool,
-    /// Something is handed over and not published.
-    waits: bool,
-    /// Of so many members. Of those that came since, nothing has arrived.
-    committed: usize,
+    /// Of so many members something is handed over and not published. Of those that came since, nothing has arrived.
+    waits: Option<usize>,
     requests: Requests,
 }
 
@@ -110,13 +108,13 @@ impl Received {
                 Some((description, shown(agent, area)))
             };
             let members = group.members.iter().map(of).collect();
-            group.waits = !may_receive(agent, &group.members);
             // Which of them have something is known of those that are handed over or shown.
             let has = |area: &Option<dsm::AreaId>| {
                 area.is_none_or(|area| !agent.may_receive(area) || shown(agent, area).is_some())
             };
-            group.committed = group.members.iter().rposition(has).map_or(0, |last| last + 1);
-            all.push(Kept { group: *id, members, arrived: group.waits });
+            let count = group.members.iter().rposition(has).map_or(0, |last| last + 1);
+            group.waits = (!may_receive(agent, &group.members)).then_some(count);
+            all.push(Kept { group: *id, members, arrived: group.waits.is_some() });
         }
         all
     }
@@ -164,12 +162,13 @@ impl Received {
     /// Groups that waited for a round and are published, with their versions.
     pub(crate) fn visible(&mut self, agent: &Agent) -> Vec<(GroupId, Vec<Version>)> {
         let mut visible = Vec::new();
-        for (id, group) in self.groups.iter_mut().filter(|(_, group)| group.waits) {
-            let members = &group.members[..group.committed.min(group.members.len())];
+        for (id, group) in &mut self.groups {
+            let Some(count) = group.waits else { continue };
+            let members = &group.members[..count.min(group.members.len())];
             if may_receive(agent, members)
                 && let Some(versions) = versions(agent, members)
             {
-                group.waits = false;
+                group.waits = None;
                 visible.push((*id, versions));
             }
         }
@@ -206,7 +205,7 @@ impl Received {
 
     /// Whether something waits for a round.
     pub(crate) fn waits(&self) -> bool {
-        self.groups.values().any(|group| group.waits)
+        self.groups.values().any(|group| group.waits.is_some())
     }
 
     /// Makes an area; which version of it is published here.
@@ -359,7 +358,7 @@ impl Received {
         let receiving = group.receiving.take().expect("just begun");
         match receiving.commit(&arrivals, true) {
             Ok(()) => {
-                (group.waits, group.committed) = (true, arrival.versions.len());
+                group.waits = Some(arrival.versions.len());
                 Committed::Waits
             }
             Err(error) => {

@@ -1,9 +1,8 @@
 //! Areas that are deleted on another host than the one that created them, and created again under the same name: at once where they
 //! were deleted, and after a barrier anywhere.
-use crate::common::cluster::Cluster;
+use crate::common::cluster::{join, run_on_each};
 use crate::common::role_here;
-use hectare_dsm::wire::Launch;
-use hectare_dsm::{Error, Job, Owned, Worker};
+use hectare_dsm::{Error, Owned, Worker};
 use std::time::Duration;
 
 const ROLE: &str = "DELETED_ROLE";
@@ -70,24 +69,13 @@ fn in_turn(worker: &mut Worker) -> Result<(), Error> {
 
 #[test]
 fn role() {
-    if std::env::var(ROLE).is_err() {
-        return;
+    if std::env::var(ROLE).is_ok() {
+        in_turn(&mut join(RANKS as usize).1).unwrap();
+        println!("done");
     }
-    let launch = Launch::from_environment().unwrap().expect("a launcher");
-    let job = Job::connect(&launch.job).unwrap();
-    let mut worker = job.worker().unwrap();
-    worker.wait_for_workers(RANKS as usize, LONG).unwrap();
-    in_turn(&mut worker).unwrap();
-    println!("done");
 }
 
 #[test]
 fn the_name_of_an_area_that_was_deleted_elsewhere_is_free_after_a_barrier() {
-    let Some(cluster) = Cluster::new(RANKS as usize) else { return };
-    let program = std::env::current_exe().unwrap();
-    let program = format!("{ROLE}=1 exec {} --exact {} --nocapture", program.display(), role_here());
-    let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &program);
-    assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(said.out.matches("done").count(), RANKS as usize, "{said:?}");
-    cluster.assert_nothing_is_left();
+    run_on_each(RANKS as usize, &role_here(), ROLE, "done");
 }

@@ -1,9 +1,8 @@
 //! A worker, the only one of its host, gives an area to a worker of another host and is killed at once: the area comes there, with all
 //! that was written. The hosts are network namespaces.
-use crate::common::cluster::Cluster;
+use crate::common::cluster::{Cluster, join};
 use crate::common::role_here;
-use hectare_dsm::wire::Launch;
-use hectare_dsm::{AreaSpec, Error, Job, Worker};
+use hectare_dsm::{AreaSpec, Error, Worker};
 use rustix::process::{Signal, getpid, kill_process};
 use std::time::Duration;
 
@@ -58,10 +57,7 @@ fn take(worker: &mut Worker) -> Result<(), Error> {
 #[test]
 fn role() {
     let Ok(giver) = std::env::var(ROLE) else { return };
-    let launch = Launch::from_environment().unwrap().expect("a launcher");
-    let job = Job::connect(&launch.job).unwrap();
-    let mut worker = job.worker().unwrap();
-    worker.wait_for_workers(2, LONG).unwrap();
+    let (_job, mut worker) = join(2);
     match giver == worker.rank().to_string() {
         true => give_and_die(&mut worker).unwrap(),
         false => take(&mut worker).unwrap(),

@@ -1,8 +1,7 @@
 //! Ownership between hosts: areas are given from worker to worker wherever these are, readers see each owner's versions in order,
 //! and what cannot leave its host is refused at once, with the other host's name.
-use crate::common::cluster::{Cluster, Running};
+use crate::common::cluster::{Cluster, Running, join};
 use crate::common::role_here;
-use hectare_dsm::wire::Launch;
 use hectare_dsm::{AreaSpec, Error, Job, Worker};
 use std::time::Duration;
 
@@ -100,14 +99,6 @@ fn go_round(worker: &mut Worker, rounds: u64) -> Result<(), Error> {
     worker.barrier()?;
     assert_eq!(area.read(worker)?, [3 * rounds; LEN]);
     worker.barrier()
-}
-
-fn join(count: usize) -> Result<(Job, Worker), Error> {
-    let launch = Launch::from_environment().unwrap().expect("a launcher");
-    let job = Job::connect(&launch.job)?;
-    let mut worker = job.worker()?;
-    worker.wait_for_workers(count, LONG)?;
-    Ok((job, worker))
 }
 
 /// One of three ranks, of which the first drops an area for which the second waits. The third one's host has it, too; then a worker of
@@ -208,8 +199,7 @@ fn unlogged(worker: &mut Worker) -> Result<(), Error> {
 #[test]
 fn role() {
     let Ok(role) = std::env::var(ROLE) else { return };
-    let (job, mut worker) =
-        join(if ["refused", "pair", "unlogged"].contains(&&*role) { 2 } else { 3 }).unwrap();
+    let (job, mut worker) = join(if ["refused", "pair", "unlogged"].contains(&&*role) { 2 } else { 3 });
     match role.as_str() {
         "refused" => try_all(&mut worker, &job).unwrap(),
         "pair" => pair(&mut worker).unwrap(),

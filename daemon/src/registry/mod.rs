@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 pub type ClientId = u64;
 
 /// Slots of jobs that do not say otherwise; the defaults of `hectare_dsm::JobBuilder`.
-const WORKERS: u32 = hectare_dsm::JobBuilder::MAX_WORKERS;
+const WORKERS: u32 = hectare_dsm::JobBuilder::DEFAULT_WORKERS;
 const AREAS: u32 = 4096;
 
 #[derive(Debug)]

@@ -1,5 +1,7 @@
 //! Hosts, which are network namespaces, with a daemon each; and runs on them.
-use super::{Daemon, Said, until};
+use super::{Daemon, Said, WATCHDOG, until};
+use hectare_dsm::wire::Launch;
+use hectare_dsm::{Job, Worker};
 use hectare_hosts::{Network, Settings};
 use hectare_testing::MemoryGroup;
 use hectare_wire::{Connection, JobLine, Reply, Request, RunDir};
@@ -243,4 +245,24 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The job of this process, which `hectare run` has started, and its worker, when so many are there.
+pub fn join(count: usize) -> (Job, Worker) {
+    let launch = Launch::from_environment().unwrap().expect("a launcher");
+    let job = Job::connect(&launch.job).unwrap();
+    let mut worker = job.worker().unwrap();
+    worker.wait_for_workers(count, WATCHDOG).unwrap();
+    (job, worker)
+}
+
+/// Runs the test `role` of a file as a rank on each of so many hosts, with `variable` set, until each has said `end`.
+pub fn run_on_each(hosts: usize, role: &str, variable: &str, end: &str) {
+    let Some(cluster) = Cluster::new(hosts) else { return };
+    let program = std::env::current_exe().unwrap();
+    let program = format!("{variable}=1 exec {} --exact {role} --nocapture", program.display());
+    let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &program);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(said.out.matches(end).count(), hosts, "{said:?}");
+    cluster.assert_nothing_is_left();
 }

@@ -2,12 +2,10 @@
 use super::forced::Requests;
 use super::ownerless::Ownerless;
 use super::waiting_cut::Held;
-use super::{Action, Cx, Mutant, Node};
+use super::{Cx, Mutant, Node};
 use crate::intervals::Intervals;
 use crate::memory::Arrival;
-use crate::types::{
-    AreaId, Description, ElementType, GroupId, HostId, LINE, MAX_MEMBERS, NameError, Version,
-};
+use crate::types::{AreaId, Description, ElementType, GroupId, HostId, LINE, NameError, Version};
 use crate::wire::{Cut, Data, Key, Owner, Register, Stage, Subscription};
 use std::collections::BTreeSet;
 
@@ -308,89 +306,6 @@ impl Node {
                 phase => *phase = Phase::Idle,
             }
             self.restate_subscription(group);
-        }
-    }
-
-    /// The owner tells a member of a group: copies are made for the members in their order.
-    pub(super) fn on_member(
-        &mut self,
-        cx: &mut Cx<'_>,
-        from: HostId,
-        area: AreaId,
-        description: Option<Description>,
-    ) {
-        if !self.inbound.contains_key(&area.group) && area.group.home() != self.config.host {
-            return;
-        }
-        let member = usize::from(area.member);
-        if self.is_foreign(area.group, from) {
-            return;
-        }
-        if member >= MAX_MEMBERS {
-            self.counters.violations += 1;
-            return;
-        }
-        if description.is_none() {
-            self.withdraw_name(area);
-            return self.lose_member(cx, area);
-        }
-        self.note_member(area, description);
-        self.reserve(cx, area.group);
-    }
-
-    fn note_member(&mut self, area: AreaId, description: Option<Description>) {
-        let (member, Some(inbound)) = (usize::from(area.member), self.inbound.get_mut(&area.group)) else {
-            return;
-        };
-        if inbound.told.len() <= member {
-            inbound.told.resize(member + 1, None);
-        }
-        inbound.told[member] = Some(description);
-    }
-
-    /// A member of a group that is received here, if it is, was deleted.
-    pub(super) fn lose_member(&mut self, cx: &mut Cx<'_>, area: AreaId) {
-        if !self.inbound.contains_key(&area.group) {
-            return;
-        }
-        cx.out.push(Action::Deleted { area });
-        self.answer_lookups(cx, area, Err(NameError::Deleted));
-        self.note_member(area, None);
-        if self.inbound[&area.group].told.iter().all(|told| *told == Some(None)) {
-            // That it is to come here was said before it was deleted, and is heard again by every agent.
-            self.handovers.expect_no_more(area.group);
-            self.detach(cx, area.group);
-            return;
-        }
-        self.reserve(cx, area.group);
-    }
-
-    /// Makes copies for the members of a group that were told and have none, in their order.
-    pub(super) fn reserve(&mut self, cx: &mut Cx<'_>, group: GroupId) {
-        let Some(inbound) = self.inbound.get(&group) else { return };
-        let before = inbound.have.len();
-        let mut refused = None;
-        while let Some(inbound) = self.inbound.get_mut(&group)
-            && let Some(Some(told)) = inbound.told.get(inbound.have.len())
-        {
-            let area = AreaId { group, member: inbound.have.len() as u16 };
-            // A member that was deleted before has nothing to be received.
-            match told.as_ref().map_or(Ok(None), |description| cx.memory.reserve(area, description)) {
-                Ok(have) => inbound.have.push(have),
-                Err(error) => {
-                    refused = Some((area, error));
-                    break;
-                }
-            }
-        }
-        if self.inbound[&group].have.len() > before {
-            self.note_owner(cx, group);
-            self.note_ownerless(cx, group);
-            self.restate_subscription(group);
-            self.answer_attached(cx, group);
-        }
-        if let Some((area, error)) = refused {
-            self.refuse_from(cx, area, error);
         }
     }
 

@@ -5,7 +5,7 @@
 //! have let it go; the one that created it withdraws the name (`Names`), and answers when the directory has heard so. Areas of that
 //! name that this host creates meanwhile are not told to the directory before that.
 use super::{Cx, Mutant, Node};
-use crate::types::{AreaId, HostId};
+use crate::types::{AreaId, HostId, MAX_MEMBERS};
 use crate::wire::Register;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub(super) struct Deletions {
     open: BTreeMap<AreaId, Deletion>,
-    /// Areas that this host created and another one's owner has deleted: that host waits until the directory has heard so.
+    /// Areas that others have deleted, with who waits until this host has let them go and, if it created them, the directory has heard so.
     asked: BTreeMap<AreaId, HostId>,
 }
 
@@ -28,7 +28,7 @@ struct Deletion {
 
 impl Deletions {
     /// The lowest clock at which an area was deleted of which others have still to hear so.
-    pub(super) fn since(&self) -> Option<u64> {
+    fn since(&self) -> Option<u64> {
         self.open.values().map(|deletion| deletion.clock).min()
     }
 
@@ -51,18 +51,10 @@ impl Node {
         self.settle_deletion(area);
     }
 
-    /// The owner of an area on another host has deleted it, or (`is_answer`) that host has let go what was deleted here.
-    pub(super) fn on_deleted(&mut self, cx: &mut Cx<'_>, from: HostId, area: AreaId, is_answer: bool) {
-        if is_answer {
-            if let Some(peer) = self.peers.get_mut(&from) {
-                peer.outbox.withdraw(&Register::Deleted(area, false));
-            }
-            if let Some(deletion) = self.deletions.open.get_mut(&area) {
-                deletion.waits.remove(&from);
-            }
-            return self.settle_deletion(area);
-        }
-        if self.outbound.contains_key(&area.group) && !self.handovers.is_left(area.group) {
+    /// The owner of an area on another host has deleted it.
+    pub(super) fn on_deleted(&mut self, cx: &mut Cx<'_>, from: HostId, area: AreaId) {
+        let is_here = self.outbound.contains_key(&area.group) && !self.handovers.is_left(area.group);
+        if is_here || usize::from(area.member) >= MAX_MEMBERS {
             self.counters.violations += 1;
             return;
         }
@@ -72,6 +64,17 @@ impl Node {
         self.lose_member(cx, area);
         self.deletions.asked.insert(area, from);
         self.answer_deletion(area);
+    }
+
+    /// A host has let go what was deleted here.
+    pub(super) fn on_let_go(&mut self, from: HostId, area: AreaId) {
+        if let Some(peer) = self.peers.get_mut(&from) {
+            peer.outbox.withdraw(&Register::Deleted(area, false));
+        }
+        if let Some(deletion) = self.deletions.open.get_mut(&area) {
+            deletion.waits.remove(&from);
+        }
+        self.settle_deletion(area);
     }
 
     /// The directory has heard something of a name of this host, or knows nothing of it any more.
@@ -98,7 +101,7 @@ impl Node {
     }
 
     /// Ends a deletion of which all have heard who knew of the area.
-    pub(super) fn settle_deletion(&mut self, area: AreaId) {
+    fn settle_deletion(&mut self, area: AreaId) {
         let Some(deletion) = self.deletions.open.get(&area) else { return };
         let is_there = |host: &HostId| self.peers.get(host).is_some_and(|peer| !peer.left);
         if self.has_to_say_name(area) || deletion.waits.iter().any(is_there) {

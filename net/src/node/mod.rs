@@ -10,6 +10,7 @@ mod handover;
 mod held;
 mod liveness;
 mod load;
+mod members;
 mod named_groups;
 mod names;
 mod outbound;
@@ -371,26 +372,22 @@ impl Node {
         let Some(peer) = self.peers.get_mut(&host) else { return };
         let Some(sent) = peer.sent.remove(&packet) else { return };
         peer.knows_us |= sent.hello;
-        let (mut known, mut heard) = (Vec::new(), Vec::new());
+        let (mut subscribed, mut names) = (Vec::new(), Vec::new());
         for (key, serial) in sent.registers {
             peer.outbox.acked(key, serial);
-            if let Key::Name(area) = key {
-                heard.push(area);
-            }
-            let is_known = match key {
-                Key::Subscription(_) => peer.outbox.is_heard(key),
-                _ => peer.outbox.is_known(key),
-            };
-            known.extend(is_known.then_some(key));
-        }
-        for key in known {
             match key {
-                Key::Subscription(group) => self.go_over(cx, host, group),
-                Key::Name(area) => self.name_is_known(area),
+                Key::Subscription(group) => subscribed.extend(peer.outbox.is_heard(key).then_some(group)),
+                Key::Name(area) => names.push((area, peer.outbox.is_known(key))),
                 _ => {}
             }
         }
-        for area in heard {
+        for group in subscribed {
+            self.go_over(cx, host, group);
+        }
+        for (area, is_known) in names {
+            if is_known {
+                self.name_is_known(area);
+            }
             self.name_is_heard(area);
         }
         for (group, cut) in sent.cuts {

@@ -31,7 +31,7 @@ pub fn run<R: Send>(
     if let Some(launch) = Launch::from_environment().map_err(|error| Error::Invalid(error.to_string()))? {
         return run_one_of(&launch, program).map(|value| vec![value]);
     }
-    let most = JobBuilder::MAX_WORKERS;
+    let most = JobBuilder::DEFAULT_WORKERS;
     if workers > most as usize {
         return Err(Error::Invalid(format!(
             "{workers} workers asked for, and `run` takes at most {most}: ask for fewer, or use `run_on` with a job that is made by \

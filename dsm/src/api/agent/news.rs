@@ -239,10 +239,8 @@ impl Agent {
     /// What was created may have the name of what was deleted before, and stand in a slot that is looked at earlier: among the events from
     /// the `first` on, those ends come before it.
     fn put_ends_first(&mut self, first: usize, events: &mut Vec<Event>) {
-        let is_created = |event: &Event| matches!(event, Event::Created { .. });
-        let Some(place) = events[first..].iter().position(is_created).map(|place| first + place) else {
-            return;
-        };
+        let place = (first..events.len()).find(|place| events[*place].created().is_some());
+        let Some(place) = place else { return };
         let segment = &self.desk.shared.segment;
         for (word, marks) in segment.marks()[..self.known.len().div_ceil(64)].iter().enumerate() {
             // Left before the news of what was created, under the mutex of the directory. They are not taken: more may be new there.

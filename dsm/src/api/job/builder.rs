@@ -83,7 +83,7 @@ impl Default for JobBuilder {
             round_timeout: Duration::from_millis(100),
             pin_cores: false,
             check: false,
-            max_workers: JobBuilder::MAX_WORKERS,
+            max_workers: JobBuilder::DEFAULT_WORKERS,
             max_observers: 64,
             pins_per_observer: 16,
             max_areas: 4096,
@@ -98,8 +98,8 @@ impl Default for JobBuilder {
 }
 
 impl JobBuilder {
-    /// Worker slots of jobs that do not say otherwise.
-    pub const MAX_WORKERS: u32 = 256;
+    /// The worker slots of a job that [`JobBuilder::max_workers`] does not set.
+    pub const DEFAULT_WORKERS: u32 = 256;
 
     /// Address space for areas, in bytes. Memory is taken only for areas that exist. Default: twice the
     /// host's memory.
@@ -145,7 +145,7 @@ impl JobBuilder {
         self
     }
 
-    /// Worker slots. Default: [`JobBuilder::MAX_WORKERS`].
+    /// Worker slots. Default: [`JobBuilder::DEFAULT_WORKERS`].
     pub fn max_workers(mut self, workers: u32) -> Self {
         self.max_workers = workers;
         self

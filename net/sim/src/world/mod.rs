@@ -2,22 +2,20 @@
 mod actions;
 mod links;
 mod placing;
+mod renewals;
 mod setup;
 
 use self::actions::add;
 use self::placing::{Pair, Placement};
 
-use crate::groups::{GIVEN, RENEWED, is_renewed};
 use crate::judge::{Broken, Judge, Promise};
 use crate::memory::HostMemory;
 use crate::network::Network;
-use crate::options::{MS, Mode, Options};
+use crate::options::{MS, Options};
 use crate::random::Random;
 use fnv::FnvHasher;
 use hectare_net::wire::{self, Frame, Wanted};
-use hectare_net::{
-    AreaId, Config, Counters, Description, ElementType, Event, GroupId, HostId, NameError, Node,
-};
+use hectare_net::{AreaId, Config, Counters, Description, Event, HostId, NameError, Node};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::hash::Hasher;
@@ -502,66 +500,6 @@ impl World {
             self.hosts[usize::from(host)].wanted[ticket].1 = None;
             self.at(self.now + 20 * MS, What::Attach(host, ticket as u64));
         }
-    }
-
-    /// The name of the area that a host deletes and creates again.
-    fn renewed(host: u16) -> String {
-        format!("renewed by {host}")
-    }
-
-    /// A host deletes its area of that name, or creates it.
-    fn renew(&mut self, host: u16) {
-        let copies = self.options.copies;
-        let this = &mut self.hosts[usize::from(host)];
-        match this.memory.own.keys().copied().find(|group| is_renewed(*group)) {
-            Some(group) => this.memory.delete(group),
-            None => {
-                let group = GroupId::new(HostId(host), RENEWED + this.renewals);
-                this.renewals += 1;
-                let element = ElementType { kind: 1, size: 8, align: 8 };
-                let (name, bytes) = (World::renewed(host), 200);
-                let on_demand = self.options.is_on_demand(group);
-                let description =
-                    Description { name, group: String::new(), element, bytes, row: 1, on_demand };
-                this.memory.create(AreaId { group, member: 0 }, description, copies);
-            }
-        }
-        self.serve(host);
-    }
-
-    /// A worker deletes an area that goes from host to host. One of that name is created at once, or by a worker of another host, where
-    /// it may after a barrier.
-    fn delete(&mut self, host: u16) {
-        let this = &mut self.hosts[usize::from(host)];
-        let Some(description) = this.memory.delete_given() else { return };
-        let clock = this.memory.worker.clock;
-        let by = self.random.below(self.options.hosts.into()) as u16;
-        // Whoever attaches to it at first would hold up the barrier.
-        let all_run = self.hosts.iter().all(|host| host.memory.worker.started);
-        let waits = self.options.mode != Mode::Free && all_run && clock < self.options.iterations;
-        if by != host && waits {
-            self.serve(host);
-            return self.recreate(by, description, clock);
-        }
-        self.create_given(host, description);
-    }
-
-    fn recreate(&mut self, host: u16, description: Description, clock: u64) {
-        if self.hosts[usize::from(host)].memory.lowest > clock {
-            return self.create_given(host, description);
-        }
-        self.at(self.now + MS, What::Recreate(host, description, clock));
-    }
-
-    fn create_given(&mut self, host: u16, description: Description) {
-        let copies = self.options.copies;
-        let this = &mut self.hosts[usize::from(host)];
-        this.renewals += 1;
-        let group = GroupId::new(HostId(host), GIVEN + this.renewals);
-        let on_demand = self.options.is_on_demand(group);
-        let description = Description { on_demand, ..description };
-        this.memory.create(AreaId { group, member: 0 }, description, copies);
-        self.serve(host);
     }
 
     /// The agent ends; it is started again.
