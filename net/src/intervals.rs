@@ -51,6 +51,11 @@ impl Intervals {
         range.is_empty() || before.is_some_and(|(_, &end)| end >= range.end)
     }
 
+    /// The lowest number that is not in it.
+    pub(crate) fn first_gap(&self) -> u64 {
+        self.ends.get(&0).copied().unwrap_or_default()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

@@ -113,6 +113,7 @@ impl Inbound {
             Phase::Idle | Phase::Receiving(_) => (Stage::Free, self.ended_cut),
         };
         Subscription {
+            number: 0,
             stage,
             cut,
             state: self.state,

@@ -145,8 +145,8 @@ impl Node {
         let Some(peer) = self.peers.get(&host) else { return };
         // Names that were created before a clock are in the directory before it counts anywhere, and what was deleted is gone.
         let own = self.clocks.clock.min(self.untold_since().unwrap_or(u64::MAX));
-        let (lowest, subscriptions) = (self.clocks.lowest, peer.named.len() as u32);
-        let named = peer.stated.hash();
+        let (lowest, subscriptions) = (self.clocks.lowest, peer.named.count());
+        let named = peer.stated.count();
         let limit = peer.lowest.map_or(0, |lowest| lowest + 1);
         let label = self.covered_for(host).map(|(_, outbound)| outbound.label()).max().unwrap_or(0);
         let clock = if label > limit { own.min(limit) } else { own };
@@ -216,7 +216,7 @@ impl Node {
         all.filter_map(|(group, outbound)| Some((group, outbound.covered_round(clock)?))).collect()
     }
 
-    /// A host says which groups of this one it has named, by a hash of them.
+    /// A host says how many groups of this one it has named.
     pub(super) fn note_names(&mut self, from: HostId, named: u32) {
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.names = Some(named);
@@ -235,7 +235,7 @@ impl Node {
         let Some(peer) = self.peers.get_mut(&from) else { return };
         // No host says more (`Event::Clocks`); one that does gets no arithmetic out of its range here.
         let lowest = lowest.min(u64::MAX - 1);
-        let stated = peer.stated.len();
+        let stated = peer.stated.count();
         if peer.lowest.is_none_or(|before| lowest > before) {
             peer.lowest = Some(lowest);
             // States that waited for it may depart, and clocks be told.
@@ -246,9 +246,9 @@ impl Node {
         let is_said =
             |clock| claim.clock == clock || ahead.as_ref().is_some_and(|ahead| ahead.clock == clock);
         let heard = self.clocks.heard.entry(from).or_default();
-        heard.pending.retain(|older| !is_said(older.clock) && older.subscriptions as usize >= stated);
+        heard.pending.retain(|older| !is_said(older.clock) && older.subscriptions >= stated);
         heard.pending.truncate(1);
-        if claim.subscriptions as usize >= stated {
+        if claim.subscriptions >= stated {
             // A former agent here may have counted the later one.
             self.set_floors(cx, from, &ahead.as_ref().unwrap_or(&claim).covers);
         }
@@ -268,7 +268,7 @@ impl Node {
                 return false;
             }
             // It was made by one who did not know of all that is received here.
-            if (claim.subscriptions as usize) < peer.stated.len() {
+            if claim.subscriptions < peer.stated.count() {
                 return true;
             }
             // Of a group that has gone to another owner since, all that this one published is here; of one that was left to this one, and

@@ -176,12 +176,24 @@ impl Node {
     /// Keeps what the host of a group's next owner says of it, if it has not said yet that it has taken it.
     pub(super) fn keep_said(&mut self, from: HostId, serial: u64, register: &Register) -> bool {
         let group = match register {
+            Register::Subscription(group, _) => {
+                // What it said before it subscribed last, it did not say as the owner.
+                if self.handovers.is_left_to(*group, from)
+                    && let Some(departed) = self.handovers.departed_mut(*group)
+                {
+                    departed.said.retain(|(said, _)| *said > serial);
+                }
+                return false;
+            }
             Register::Member(area, _) | Register::Ownerless(area, _) => area.group,
             Register::Forced(group, _) | Register::Unsent(group, ..) => *group,
             _ => return false,
         };
         if !self.handovers.is_left_to(group, from) {
             return false;
+        }
+        if self.newest(from, Key::Subscription(group)) > serial {
+            return true;
         }
         if let Some(departed) = self.handovers.departed_mut(group) {
             let key = register.key();
@@ -242,9 +254,7 @@ impl Node {
         self.clocks.stir_all();
         self.clocks.recount(to);
         self.answer_attached(cx, group);
-        // What it said before it subscribed last, it did not say as the owner.
-        let subscribed = self.newest(to, Key::Subscription(group));
-        for (serial, register) in departed.said.into_iter().filter(|(serial, _)| *serial > subscribed) {
+        for (serial, register) in departed.said {
             self.on_register(cx, to, serial, register);
         }
     }

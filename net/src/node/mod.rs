@@ -174,6 +174,12 @@ impl Node {
             .all(|host| self.peers[&host].sent.is_empty() && !self.peers[&host].outbox.has_due())
     }
 
+    /// How many values and namings are remembered for other hosts. It grows with what there is, and not with what was deleted.
+    #[must_use]
+    pub fn remembered(&self) -> usize {
+        self.peers.hosts().map(|host| self.peers[&host].remembered()).sum()
+    }
+
     /// Whether all other hosts' parts of the program have ended.
     #[must_use]
     pub fn is_alone(&self) -> bool {
@@ -320,25 +326,9 @@ impl Node {
         if is_new {
             peer.greeted = false;
             peer.inbox = outbox::Inbox::default();
-            peer.named.clear();
+            peer.named = named_groups::Named::default();
             peer.names = None;
             peer.knows_us = false;
-            // Answers to its former agent.
-            peer.outbox.forget(|key| {
-                matches!(
-                    key,
-                    Key::Member(_)
-                        | Key::Named(_)
-                        | Key::Found(_)
-                        | Key::Clock
-                        | Key::Forced(_)
-                        | Key::Unsent(_)
-                        | Key::Taken(_)
-                        | Key::Card
-                        | Key::Grant(_)
-                        | Key::Ownerless(_)
-                )
-            });
             peer.outbox.restate();
             self.forget_subscriber(cx, host);
             self.handovers.forget_early(host, None);
@@ -374,8 +364,9 @@ impl Node {
         peer.knows_us |= sent.hello;
         let (mut subscribed, mut names) = (Vec::new(), Vec::new());
         for (key, serial) in sent.registers {
-            peer.outbox.acked(key, serial);
+            let is_over = peer.outbox.acked(key, serial);
             match key {
+                Key::Subscription(group) if is_over => peer.stated.remove(group),
                 Key::Subscription(group) => subscribed.extend(peer.outbox.is_heard(key).then_some(group)),
                 Key::Name(area) => names.push((area, peer.outbox.is_known(key))),
                 _ => {}
@@ -442,7 +433,7 @@ impl Node {
                 peer.told_refused = true;
                 packet.add(&Frame::Refused(error));
             } else {
-                self.fill(cx.now, host, &mut packet);
+                self.fill(cx.now, host, quiet, &mut packet);
             }
             let peer = self.peers.get_mut(&host).expect("just seen");
             if packet.len() == 0 {
@@ -460,15 +451,24 @@ impl Node {
         }
     }
 
-    fn fill(&mut self, now: u64, host: HostId, packet: &mut Filling) {
+    fn fill(&mut self, now: u64, host: HostId, quiet: bool, packet: &mut Filling) {
         let peer = self.peers.get_mut(&host).expect("it is sent to");
         if !peer.knows_us {
             let Config { job, segment, boot, host, .. } = self.config;
             packet.add(&Frame::Hello(Hello { job, segment, boot, host }));
             packet.sent.hello = true;
         }
+        if let Some(serial) = peer.outbox.settled(quiet)
+            && !packet.add(&Frame::Settled(serial))
+        {
+            return;
+        }
         while let Some((serial, register)) = peer.outbox.next() {
-            if !packet.add(&Frame::Register { serial, register: register.clone() }) {
+            let mut register = register.clone();
+            if let Register::Subscription(group, said) = &mut register {
+                said.number = peer.stated.number(*group);
+            }
+            if !packet.add(&Frame::Register { serial, register }) {
                 break;
             }
             packet.sent.registers.extend(peer.outbox.sent());

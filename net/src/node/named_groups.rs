@@ -1,74 +1,107 @@
-//! The groups that one host has named to another, and a hash by which the two compare which ones they know of.
+//! The groups that one host has named to another in subscriptions: each naming has a number, and the two compare how many are known.
+//!
+//! Only the newest value of a register counts, so the other host may hear two namings out of order, or the second of them alone. It
+//! knows all of them up to the first number that is missing. A group is forgotten on both sides when it is heard that the subscription
+//! is over: what is remembered depends on the subscriptions that there are, not on those that there were.
+use crate::intervals::Intervals;
 use crate::types::GroupId;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-/// A set of groups, with a hash of it that costs the same however many there are: clocks are told with it.
+/// Groups of a peer to which this host subscribes, or did until the peer hears that it does not.
 #[derive(Debug, Default)]
-pub(super) struct NamedGroups {
-    groups: BTreeSet<GroupId>,
-    hash: u32,
+pub(super) struct Stated {
+    numbers: BTreeMap<GroupId, u32>,
+    count: u32,
 }
 
-impl NamedGroups {
+impl Stated {
     /// Whether it is a new one.
     pub(super) fn insert(&mut self, group: GroupId) -> bool {
-        let is_new = self.groups.insert(group);
+        let is_new = !self.numbers.contains_key(&group);
         if is_new {
-            self.hash = self.hash.wrapping_add(mixed(group));
+            self.count += 1;
+            self.numbers.insert(group, self.count);
         }
         is_new
     }
 
     pub(super) fn contains(&self, group: GroupId) -> bool {
-        self.groups.contains(&group)
+        self.numbers.contains_key(&group)
     }
 
+    /// The peer has heard that the subscription is over, with its number.
+    pub(super) fn remove(&mut self, group: GroupId) {
+        self.numbers.remove(&group);
+    }
+
+    /// The number of a naming, from 1 on.
+    pub(super) fn number(&self, group: GroupId) -> u32 {
+        self.numbers.get(&group).copied().unwrap_or_default()
+    }
+
+    /// How many namings there were.
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// How many are remembered.
     pub(super) fn len(&self) -> usize {
-        self.groups.len()
-    }
-
-    pub(super) fn clear(&mut self) {
-        *self = NamedGroups::default();
-    }
-
-    /// Equal for equal sets, in whatever order they grew, and for others by chance only. A count would not do, as packets may be late:
-    /// who hears that two groups were named may know two, and not the same ones.
-    pub(super) fn hash(&self) -> u32 {
-        self.hash
+        self.numbers.len()
     }
 }
 
-impl FromIterator<GroupId> for NamedGroups {
-    fn from_iter<I: IntoIterator<Item = GroupId>>(groups: I) -> NamedGroups {
-        let mut named = NamedGroups::default();
+impl FromIterator<GroupId> for Stated {
+    fn from_iter<I: IntoIterator<Item = GroupId>>(groups: I) -> Stated {
+        let mut stated = Stated::default();
         for group in groups {
-            named.insert(group);
+            stated.insert(group);
         }
-        named
+        stated
     }
 }
 
-/// A group's part of the sum; the upper half of the finalizer of MurmurHash3 (Appleby, 2011).
-fn mixed(group: GroupId) -> u32 {
-    let mixed = (group.0 ^ group.0 >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    let mixed = (mixed ^ mixed >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    (mixed >> 32) as u32
+/// The namings of a peer that came.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    numbers: Intervals,
+}
+
+impl Named {
+    /// Whether more are known without a gap. Numbers begin at 1.
+    pub(super) fn insert(&mut self, number: u32) -> bool {
+        let Some(before) = number.checked_sub(1) else { return false };
+        let known = self.count();
+        self.numbers.insert(before.into()..number.into());
+        self.count() > known
+    }
+
+    /// How many are known, without a gap.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.numbers.first_gap()).unwrap_or(u32::MAX)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::NamedGroups;
+    use super::{Named, Stated};
     use crate::types::GroupId;
 
     #[test]
-    fn equal_sets_have_one_hash_and_others_do_not() {
-        let set = |groups: &[u64]| groups.iter().map(|group| GroupId(*group)).collect::<NamedGroups>();
-        assert_eq!(set(&[3, 1, 2]).hash(), set(&[1, 2, 3, 2]).hash());
-        assert_ne!(set(&[1, 2]).hash(), set(&[1, 3]).hash());
-        assert_ne!(set(&[1, 2]).hash(), set(&[1]).hash());
-        let mut cleared = set(&[1]);
-        cleared.clear();
-        assert!(cleared.insert(GroupId(7)) && !cleared.insert(GroupId(7)));
-        assert_eq!((cleared.hash(), cleared.len()), (set(&[7]).hash(), 1));
+    fn a_group_has_one_number_until_its_end_is_heard() {
+        let mut stated = [3, 1, 3].map(GroupId).into_iter().collect::<Stated>();
+        assert_eq!((stated.number(GroupId(3)), stated.number(GroupId(1)), stated.count()), (1, 2, 2));
+        stated.remove(GroupId(3));
+        assert!(!stated.contains(GroupId(3)) && stated.insert(GroupId(3)));
+        assert_eq!((stated.number(GroupId(3)), stated.count(), stated.len()), (3, 3, 2));
+    }
+
+    #[test]
+    fn namings_count_up_to_the_first_that_is_missing() {
+        let mut named = Named::default();
+        assert!(!named.insert(2) && !named.insert(0));
+        assert_eq!(named.count(), 0);
+        assert!(named.insert(1) && !named.insert(1));
+        assert_eq!(named.count(), 2);
+        assert!(!named.insert(u32::MAX));
     }
 }

@@ -407,6 +407,7 @@ mod tests {
         outbound.newest = Some(State { round, label, versions: vec![version(round)] });
         let have = vec![(has > 0).then(|| version(has))];
         let said = Subscription {
+            number: 1,
             epoch: 1,
             stage: Stage::Free,
             cut: 0,

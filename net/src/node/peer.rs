@@ -1,5 +1,5 @@
 //! A peer: the link to it, what it was told and what is on its way.
-use super::named_groups::NamedGroups;
+use super::named_groups::{Named, Stated};
 use super::outbox::{Inbox, Outbox};
 use crate::memory::PinId;
 use crate::types::{GroupId, HelloError, HostId};
@@ -162,11 +162,11 @@ pub(super) struct Peer {
     /// The lowest clock of all, as it last said, if it has.
     pub(super) lowest: Option<u64>,
     /// Groups of ours that it has named in subscriptions.
-    pub(super) named: NamedGroups,
-    /// The hash of those that it says it has named.
+    pub(super) named: Named,
+    /// How many it says it has named.
     pub(super) names: Option<u32>,
     /// Groups of its that we have named to it.
-    pub(super) stated: NamedGroups,
+    pub(super) stated: Stated,
 }
 
 /// For so long, in nanoseconds, what can wait is kept back for the next packet.
@@ -175,7 +175,12 @@ const COALESCE_NS: u64 = 200_000;
 impl Peer {
     /// Whether all its subscriptions to groups of this host are known.
     pub(super) fn is_known_whole(&self) -> bool {
-        self.names == Some(self.named.hash())
+        self.names.is_some_and(|names| self.named.count() >= names)
+    }
+
+    /// How many values of registers and namings of groups are remembered.
+    pub(super) fn remembered(&self) -> usize {
+        self.outbox.len() + self.inbox.len() + self.stated.len()
     }
 
     /// Whether something is to be said now, or has waited long enough.

@@ -40,6 +40,9 @@ impl Node {
                         self.on_register(cx, host, serial, register);
                     }
                 }
+                Frame::Settled(serial) => {
+                    self.peers.get_mut(&host).expect("just seen").inbox.settle(serial);
+                }
                 Frame::Cut(cut) => self.on_cut(cx, host, cut),
                 Frame::Data(data) => self.on_data(cx, host, &data),
                 Frame::Announced(announced) => self.on_announced(cx, host, &announced),

@@ -133,7 +133,7 @@ impl Node {
         said: Subscription,
     ) {
         if let Some(peer) = self.peers.get_mut(&from)
-            && peer.named.insert(group)
+            && peer.named.insert(said.number)
         {
             self.clocks.stir(from);
             self.stirred.extend(self.handovers.leaving());

@@ -6,7 +6,7 @@ use crate::lines::Run;
 use crate::types::{GroupId, HelloError, HostId, MAX_MEMBERS, Version};
 
 /// The version of the protocol. Both sides refuse every other one.
-pub const VERSION: u16 = 13;
+pub const VERSION: u16 = 14;
 
 /// Bytes that each run of lines takes beside the lines.
 const RUN_HEADER: usize = 6;
@@ -39,6 +39,8 @@ pub enum Frame<'b> {
         /// The register and its value.
         register: Register,
     },
+    /// All values of registers with lower serials were received, or do not count any more.
+    Settled(u64),
     /// A cut is under way.
     Cut(Cut),
     /// Lines of a cut.
@@ -179,6 +181,7 @@ fn frame<'b>(from: &mut Reader<'b>) -> Result<Frame<'b>, FrameError> {
         5 => Frame::Cut(cut(from)?),
         6 => Frame::Data(data(from)?),
         7 => Frame::Announced(announced(from)?),
+        8 => Frame::Settled(from.u64()?),
         kind => return Err(FrameError::Kind { kind }),
     })
 }
@@ -265,6 +268,10 @@ pub fn encode(frame: &Frame<'_>, packet: &mut Vec<u8>) {
             packet.u8(cut.versions.len() as u8);
             packet.u8(cut.placed.into());
             cut.versions.iter().for_each(|version| packet.version(version));
+        }
+        Frame::Settled(serial) => {
+            packet.u8(8);
+            packet.u64(*serial);
         }
         Frame::Data(data) => {
             let runs: Vec<Run> = data.runs().collect();

@@ -184,6 +184,7 @@ impl Choices<'_> {
     fn subscription(&mut self) -> Subscription {
         let members = self.below(33);
         Subscription {
+            number: self.u32(),
             stage: [Stage::Off, Stage::Free, Stage::Complete, Stage::Busy][usize::from(self.below(4))],
             cut: self.u64(),
             state: self.u64(),
@@ -267,7 +268,7 @@ impl Choices<'_> {
     }
 
     fn frame(&mut self) -> Frame<'static> {
-        match self.below(6) {
+        match self.below(7) {
             0 => Frame::Hello(Hello {
                 job: u128::from(self.u64()) << 64 | 5,
                 segment: self.u64(),
@@ -288,6 +289,7 @@ impl Choices<'_> {
                 })
             }
             3 => Frame::Register { serial: self.u64(), register: self.register() },
+            5 => Frame::Settled(self.u64()),
             _ => {
                 let members = self.below(32) + 1;
                 Frame::Cut(Cut {

@@ -157,6 +157,13 @@ impl From<&str> for AreaSpec {
     }
 }
 
+/// So that `&format!(...)` is a name, too.
+impl From<&String> for AreaSpec {
+    fn from(name: &String) -> AreaSpec {
+        AreaSpec::new(name)
+    }
+}
+
 impl From<String> for AreaSpec {
     fn from(name: String) -> AreaSpec {
         AreaSpec::new(name)

@@ -129,6 +129,8 @@ pub struct Outcome {
     pub events: u64,
     /// Of all agents together.
     pub counters: Counters,
+    /// What the agent that remembers most remembers for other hosts at the end.
+    pub remembered: usize,
 }
 
 /// A run.
@@ -235,15 +237,16 @@ impl World {
             }
             self.handle(what);
         }
-        let mut counters = Counters::default();
+        let (mut counters, mut remembered) = (Counters::default(), 0);
         for host in &mut self.hosts {
             if let Some(node) = host.node.take() {
+                remembered = node.remembered().max(remembered);
                 add(&mut host.counters, &node.counters());
             }
             add(&mut counters, &host.counters);
         }
         let broken = std::mem::take(&mut self.judge.borrow_mut().broken);
-        Outcome { broken, trace: self.trace, ended_ns: self.now, events: self.events, counters }
+        Outcome { broken, trace: self.trace, ended_ns: self.now, events: self.events, counters, remembered }
     }
 
     /// A bound on the time that the iterations that remain may take: each several ways, with rounds and held copies between.

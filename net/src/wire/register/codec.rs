@@ -269,6 +269,7 @@ impl Wanted {
 impl Subscription {
     fn put(&self, to: &mut Vec<u8>) {
         assert!(self.have.len() <= MAX_MEMBERS);
+        to.u32(self.number);
         to.u8(match self.stage {
             Stage::Off => 0,
             Stage::Free => 1,
@@ -284,6 +285,7 @@ impl Subscription {
     }
 
     fn get(from: &mut Reader<'_>) -> Result<Subscription, FrameError> {
+        let number = from.u32()?;
         let stage = match from.u8()? {
             0 => Stage::Off,
             1 => Stage::Free,
@@ -298,7 +300,7 @@ impl Subscription {
             return Err(FrameError::Value { of: "the number of a subscription's members" });
         }
         let have = (0..members).map(|_| from.option(Reader::version)).collect::<Result<_, _>>()?;
-        Ok(Subscription { stage, cut, state, round, epoch, interval_us, forced, have })
+        Ok(Subscription { number, stage, cut, state, round, epoch, interval_us, forced, have })
     }
 }
 

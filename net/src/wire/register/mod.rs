@@ -14,9 +14,9 @@ pub enum Register {
         clock: u64,
         /// The lowest clock of all workers that it knows of.
         lowest: u64,
-        /// How many groups of the sender the receiver has named in subscriptions, as far as the sender knows.
+        /// How many groups of the sender the receiver has named in subscriptions, as far as the sender knows all up to there.
         subscriptions: u32,
-        /// A hash of the set of groups that the sender has named to the receiver (`node/named_groups.rs`).
+        /// How many groups the sender has named to the receiver (`node/named_groups.rs`).
         named: u32,
         /// The clock counts when the receiver has published these groups' states of these rounds of the sender.
         covers: Vec<(GroupId, u64)>,
@@ -125,6 +125,8 @@ pub struct Wanted {
 /// A subscriber's side of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {
+    /// Counts the groups that the subscriber has named to this host since that one's agent started, from 1 on; set when it is sent.
+    pub number: u32,
     /// Its progress with the last cut.
     pub stage: Stage,
     /// The last cut that it has dealt with; not one that is under way.
