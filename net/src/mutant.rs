@@ -59,11 +59,15 @@ pub enum Mutant {
     HastyClock,
     /// The directory is told of a new area before it has heard that the last one of its name is gone.
     HastyName,
+    /// Values count as settled that were not acknowledged.
+    HastySettle,
+    /// Who has heard of one subscription counts as having heard of all before it.
+    LooseNumbers,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 28] = [
+    pub const ALL: [Mutant; 30] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
@@ -92,5 +96,7 @@ impl Mutant {
         Mutant::LittleRoom,
         Mutant::HastyClock,
         Mutant::HastyName,
+        Mutant::HastySettle,
+        Mutant::LooseNumbers,
     ];
 }

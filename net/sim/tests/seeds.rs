@@ -153,6 +153,16 @@ fn a_name_that_is_said_before_it_is_free() {
 }
 
 #[test]
+fn a_value_that_is_settled_before_it_is_heard() {
+    is_found(Mutant::HastySettle, &[Promise::Progress, Promise::Told]);
+}
+
+#[test]
+fn a_subscription_that_is_counted_before_it_is_heard() {
+    is_found(Mutant::LooseNumbers, &[Promise::Clocks, Promise::Barrier]);
+}
+
+#[test]
 fn a_group_of_two_hosts() {
     is_found(Mutant::GroupTwice, &[Promise::Names]);
 }

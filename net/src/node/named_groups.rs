@@ -6,6 +6,7 @@
 use crate::intervals::Intervals;
 use crate::types::GroupId;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// Groups of a peer to which this host subscribes, or did until the peer hears that it does not.
 #[derive(Debug, Default)]
@@ -67,11 +68,11 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Whether more are known without a gap. Numbers begin at 1.
-    pub(super) fn insert(&mut self, number: u32) -> bool {
-        let Some(before) = number.checked_sub(1) else { return false };
+    /// Namings of these numbers came, from 1 on. Whether more are known without a gap.
+    pub(super) fn insert(&mut self, numbers: RangeInclusive<u32>) -> bool {
+        let Some(before) = numbers.start().checked_sub(1) else { return false };
         let known = self.count();
-        self.numbers.insert(before.into()..number.into());
+        self.numbers.insert(before.into()..u64::from(*numbers.end()));
         self.count() > known
     }
 
@@ -98,10 +99,10 @@ mod tests {
     #[test]
     fn namings_count_up_to_the_first_that_is_missing() {
         let mut named = Named::default();
-        assert!(!named.insert(2) && !named.insert(0));
+        assert!(!named.insert(2..=2) && !named.insert(0..=0));
         assert_eq!(named.count(), 0);
-        assert!(named.insert(1) && !named.insert(1));
+        assert!(named.insert(1..=1) && !named.insert(1..=1));
         assert_eq!(named.count(), 2);
-        assert!(!named.insert(u32::MAX));
+        assert!(!named.insert(u32::MAX..=u32::MAX));
     }
 }

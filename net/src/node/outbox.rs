@@ -70,6 +70,11 @@ impl Outbox {
         }
     }
 
+    /// The serial of the newest value.
+    pub(super) fn last_serial(&self) -> u64 {
+        self.last
+    }
+
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -1,6 +1,6 @@
 //! Groups of this host and who subscribes to them.
 use super::outbound::{LABELS, Outbound, Subscriber};
-use super::{Action, Cx, Node};
+use super::{Action, Cx, Mutant, Node};
 use crate::memory::State;
 use crate::types::{AreaId, Description, GroupId, HostId, MAX_MEMBERS, MAX_NAME, NameError, Version};
 use crate::wire::{Key, Register, Stage, Subscription};
@@ -132,8 +132,9 @@ impl Node {
         group: GroupId,
         said: Subscription,
     ) {
+        let first = if self.mutant(Mutant::LooseNumbers) { 1 } else { said.number };
         if let Some(peer) = self.peers.get_mut(&from)
-            && peer.named.insert(said.number)
+            && peer.named.insert(first..=said.number)
         {
             self.clocks.stir(from);
             self.stirred.extend(self.handovers.leaving());
