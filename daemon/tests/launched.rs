@@ -191,6 +191,10 @@ fn who_cannot_take_part_is_named_on_all_hosts() {
         let part = format!("of this host both have rank {}:", rank / 2 * 2);
         assert!(it.code != 0 && it.err.contains(&part), "{part}: {said:#?}");
     }
+    let twice_on_one = |at: At| torchrun(&cluster, At { rank: at.host * at.rank, ..at });
+    let said = launch(&cluster, 2, &["--timeout", "60"], "echo begun", twice_on_one);
+    assert!(!begun(&said), "{said:#?}");
+    assert!(said.iter().all(|it| it.code != 0 && it.err.contains("both have rank 0:")), "{said:#?}");
     // Another key.
     std::fs::remove_file(cluster.key(1)).unwrap();
     hectare_daemon::key_file::make(&cluster.key(1), "lab").unwrap();

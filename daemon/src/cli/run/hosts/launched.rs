@@ -37,8 +37,9 @@ pub(in super::super) fn join(dir: &RunDir, on: &HostOptions, job: Option<&str>) 
     let deadline = Instant::now() + on.timeout();
     let member = match seat.local_rank {
         0 => {
-            let first = First::begin(dir, &job, seat.rank..seat.rank + seat.local_size, deadline)?;
-            let member = make(dir, &seat, on, &job, deadline);
+            let ranks = seat.rank..seat.rank + seat.local_size;
+            let mut first = First::begin(dir, &job, ranks, deadline)?;
+            let member = make(dir, &seat, on, &job, deadline, &mut first);
             let concluded = first.conclude(member.as_ref().err());
             let member = member?;
             if let Err(error) = concluded {
@@ -55,11 +56,22 @@ pub(in super::super) fn join(dir: &RunDir, on: &HostOptions, job: Option<&str>) 
 }
 
 /// Makes this host's part of the job. It is there as long as it has a member.
-fn make(dir: &RunDir, seat: &Seat, on: &HostOptions, job: &str, deadline: Instant) -> Result<Member> {
+///
+/// # Errors
+/// Also if this host's processes have not come, or have equal ranks: then the other hosts hear so, and start nothing.
+fn make(
+    dir: &RunDir,
+    seat: &Seat,
+    on: &HostOptions,
+    job: &str,
+    deadline: Instant,
+    first: &mut First,
+) -> Result<Member> {
     let connection = Connection::open(dir)?;
     let settings = JobSettings::default();
     if seat.local_size == seat.size {
         // A job on one host needs no agent.
+        first.gather()?;
         connection.order(&Request::Create { job: job.into(), settings, keep: false })?;
         return Ok(Member::hold(dir, job)?);
     }
@@ -116,7 +128,7 @@ fn make(dir: &RunDir, seat: &Seat, on: &HostOptions, job: &str, deadline: Instan
     let request = Request::CreateOnHosts { job: job.into(), settings, keep: false, hosts };
     let made = connection.order(&request).and_then(|_| Member::hold(dir, job));
     let (member, made) = match made {
-        Ok(member) => (Some(member), Ok(())),
+        Ok(member) => (Some(member), first.gather()),
         Err(error) => (None, Err(error.into())),
     };
     let concluded = meeting.conclude(made);

@@ -51,6 +51,8 @@ pub(super) struct First {
     deadline: Instant,
     /// The ranks of this host, of which the first process has the first.
     ranks: Range<u32>,
+    /// Those who have come.
+    others: Vec<Other>,
 }
 
 /// Another process, which has come.
@@ -102,21 +104,29 @@ impl First {
             _ => anyhow::Error::from(error).context("the socket of this start"),
         })?;
         listener.set_nonblocking(true).context("fcntl")?;
-        Ok(First { listener, deadline, ranks })
+        Ok(First { listener, deadline, ranks, others: Vec::new() })
     }
 
-    /// Tells the others whether this host's part of the job is made, and waits until they are members.
+    /// Waits until the others have come.
     ///
     /// # Errors
-    /// Somebody does not come in time, or has a rank that is not its own; the others are told so.
-    pub(super) fn conclude(self, failed: Option<&anyhow::Error>) -> Result<()> {
-        // When it has failed, the launcher may have ended them.
-        let until = failed.map_or(self.deadline, |_| self.deadline.min(Instant::now() + LATE_WITHIN));
-        let others = self.gather(until);
-        let fits = if failed.is_some() { Ok(()) } else { self.check(&others) };
-        let said = failed.or(fits.as_ref().err()).map_or(MADE.to_owned(), crate::cli::output::one_line);
-        let told: Vec<&Other> = others.iter().filter(|other| other.tell(&said).is_ok()).collect();
-        fits?;
+    /// Somebody does not come in time, or has a rank that is not its own.
+    pub(super) fn gather(&mut self) -> Result<()> {
+        self.wait(self.deadline);
+        self.check()
+    }
+
+    /// Tells the others that this host's part of the job is made, and waits until they are members; or why it is not made.
+    ///
+    /// # Errors
+    /// Somebody does not become a member.
+    pub(super) fn conclude(mut self, failed: Option<&anyhow::Error>) -> Result<()> {
+        if failed.is_some() {
+            // The launcher may have ended them.
+            self.wait(self.deadline.min(Instant::now() + LATE_WITHIN));
+        }
+        let said = failed.map_or(MADE.to_owned(), crate::cli::output::one_line);
+        let told: Vec<&Other> = self.others.iter().filter(|other| other.tell(&said).is_ok()).collect();
         let members = 1 + told.iter().filter(|_| failed.is_none()).filter(|other| other.is_member()).count();
         ensure!(
             failed.is_some() || members == self.ranks.len(),
@@ -126,25 +136,23 @@ impl First {
         Ok(())
     }
 
-    /// Those who come until then.
-    fn gather(&self, until: Instant) -> Vec<Other> {
-        let mut others = Vec::new();
-        while others.len() + 1 < self.ranks.len() {
+    /// Hears those who come until then.
+    fn wait(&mut self, until: Instant) {
+        while self.others.len() + 1 < self.ranks.len() {
             match self.listener.accept() {
-                Ok((stream, _)) => others.extend(Other::hear(stream)),
+                Ok((stream, _)) => self.others.extend(Other::hear(stream)),
                 Err(_) if Instant::now() < until => std::thread::sleep(PAUSE),
                 Err(_) => break,
             }
         }
-        others
     }
 
     /// Whether they are all, each with one of this host's ranks.
-    fn check(&self, others: &[Other]) -> Result<()> {
+    fn check(&self) -> Result<()> {
         let Range { start, end } = self.ranks;
         let advice = "the launcher must give each process a rank of its own, and each host ranks that follow each other";
         let mut holders = BTreeMap::from([(start, std::process::id())]);
-        for Other { rank, process, .. } in others {
+        for Other { rank, process, .. } in &self.others {
             if let Some(holder) = holders.insert(*rank, *process) {
                 bail!("processes {holder} and {process} of this host both have rank {rank}: {advice}");
             }
@@ -220,7 +228,7 @@ mod tests {
         let (_top, dir, deadline) = scratch();
         std::thread::scope(|scope| {
             let early = scope.spawn(|| follow(&dir, ("j", 1), deadline, || Ok(1)));
-            let first = First::begin(&dir, "j", 0..3, deadline).unwrap();
+            let mut first = First::begin(&dir, "j", 0..3, deadline).unwrap();
             let said = First::begin(&dir, "j", 0..3, deadline).map(drop).unwrap_err().to_string();
             let by = format!("on this host, by process {}:", std::process::id());
             assert!(said.contains(&by) && said.contains("this one (rank 0)"), "{said}");
@@ -228,6 +236,7 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(100));
                 follow(&dir, ("j", 2), deadline, || Ok(2))
             });
+            first.gather().unwrap();
             first.conclude(None).unwrap();
             assert_eq!((early.join().unwrap().unwrap(), late.join().unwrap().unwrap()), (1, 2));
         });
@@ -239,7 +248,7 @@ mod tests {
         for (ranks, part) in
             [([6, 6], "both have rank 6"), ([6, 5], "both have rank 5"), ([6, 9], "has rank 9")]
         {
-            let first = First::begin(&dir, "j", 5..8, deadline).unwrap();
+            let mut first = First::begin(&dir, "j", 5..8, deadline).unwrap();
             std::thread::scope(|scope| {
                 let others = ranks.map(|rank| {
                     let dir = &dir;
@@ -247,7 +256,9 @@ mod tests {
                         follow(dir, ("j", rank), deadline, || -> Result<()> { panic!("it holds") })
                     })
                 });
-                let said = first.conclude(None).unwrap_err().to_string();
+                let failed = first.gather().unwrap_err();
+                first.conclude(Some(&failed)).unwrap();
+                let said = failed.to_string();
                 let process = format!(
                     "process{} {}",
                     if part.starts_with("both") { "es" } else { "" },
@@ -283,8 +294,8 @@ mod tests {
             assert!(said.contains("has ended before"), "{said}");
         });
         let soon = Instant::now() + Duration::from_millis(50);
-        let first = First::begin(&dir, "j", 0..2, soon).unwrap();
-        let said = first.conclude(None).unwrap_err().to_string();
+        let mut first = First::begin(&dir, "j", 0..2, soon).unwrap();
+        let said = first.gather().unwrap_err().to_string();
         assert!(said.contains("of 2 processes of this host, only 1 came"), "{said}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
