@@ -5,7 +5,7 @@ use crate::config::Log;
 use crate::logging;
 use crate::metrics::counts::COUNTS;
 use hectare_agent::Order;
-use hectare_wire::{AgentConnection, AgentReply, AgentRequest, Error, JobHosts, RunDir};
+use hectare_wire::{AgentConnection, AgentReply, AgentRequest, Error, JobHosts, RunDir, remove_dead_agents};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -107,7 +107,8 @@ impl Shared {
                 Ok(status) if status.code().is_some_and(|code| FOR_GOOD.contains(&code)) => {
                     warn!(job = self.order.job, %status, "the agent has ended for good");
                     COUNTS.agent_ended("for_good");
-                    return;
+                    // Those of agents before it, that were killed.
+                    return self.clear();
                 }
                 Ok(status) => {
                     warn!(job = self.order.job, %status, "the agent has ended and is started again")
@@ -124,7 +125,7 @@ impl Shared {
                 pause = (pause * 2).min(longest_pause(&self.order.hosts));
                 match self.spawn(failing.elapsed()) {
                     Ok(Some(child)) => break child,
-                    Ok(None) => return,
+                    Ok(None) => return self.clear(),
                     Err(error) => error!(job = self.order.job, %error, "the agent cannot be started"),
                 }
             };
@@ -166,7 +167,12 @@ impl Shared {
         }
     }
 
-    /// Starts an agent, until there is one.
+    /// Another agent does not follow: those that did not end in order leave nothing behind.
+    fn clear(&self) {
+        remove_dead_agents(&RunDir::at(&self.order.run_dir), &self.order.job);
+    }
+
+    /// Starts an agent, until there is one or the job is over.
     fn start(&self) -> Option<Child> {
         let mut pause = PAUSES[0];
         loop {
@@ -193,10 +199,11 @@ impl Agent {
     /// The same for a job that an earlier daemon made. Its agent goes on; if it has ended, or when it ends, another is started.
     pub(crate) fn adopt(order: Order, memory: OwnedFd) -> io::Result<Agent> {
         Agent::new(order, memory).in_thread(|shared| {
-            if shared.follow()
-                && let Some(child) = shared.start()
-            {
-                shared.watch(child);
+            if shared.follow() {
+                match shared.start() {
+                    Some(child) => shared.watch(child),
+                    None => shared.clear(),
+                }
             }
         })
     }

@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// The directory of the agents' sockets in the run directory.
 const DIRECTORY: &str = "agents";
+/// Before the name of a socket at which nobody listens yet.
+const NEW: &str = ".";
 
 /// A request to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -245,8 +247,12 @@ pub fn listen_as_agent(dir: &RunDir, job: &str, boot: u64) -> Result<(Socket, Ag
         let _ = std::fs::remove_file(directory.join(other));
     }
     let (_opened, short) = short(&directory)?;
-    let socket = Socket::listen(&short.join(&name))?;
+    // Under its name it is never one that does not listen, as that of a dead agent does not (`remove_dead_agents`).
+    let early = format!("{NEW}{name}");
+    let _ = std::fs::remove_file(directory.join(&early));
+    let socket = Socket::listen(&short.join(&early))?;
     let path = directory.join(name);
+    std::fs::rename(directory.join(early), &path).map_err(failed("naming the socket of an agent"))?;
     Ok((socket, AgentSocket { file: file_at(&path), path }))
 }
 
@@ -266,7 +272,8 @@ fn sockets_of(dir: &RunDir, job: &str) -> Vec<String> {
 
 fn sockets(dir: &RunDir) -> impl Iterator<Item = String> {
     let entries = std::fs::read_dir(directory(dir)).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().into_string().ok())
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| !name.starts_with(NEW))
 }
 
 /// The place of an agent's socket. Each start of an agent has one of its own; but the first agents of two jobs of one name have the
@@ -283,6 +290,17 @@ impl AgentSocket {
         // The next agent may have done so, and be there itself.
         if self.file.is_some() && file_at(&self.path) == self.file {
             let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes the sockets of agents of a job that were killed.
+pub fn remove_dead_agents(dir: &RunDir, job: &str) {
+    for name in sockets_of(dir, job) {
+        let path = directory(dir).join(&name);
+        let socket = AgentSocket { file: file_at(&path), path };
+        if matches!(AgentConnection::at(dir, &name, None), Ok(None)) {
+            socket.remove();
         }
     }
 }
@@ -378,12 +396,17 @@ mod tests {
         let (killed, old) = listen_as_agent(&dir, &job, 1).unwrap();
         drop(killed);
         assert!(AgentConnection::open(&dir, &job, None).unwrap().is_none());
+        remove_dead_agents(&dir, "other");
+        assert_eq!(sockets_of(&dir, &job).len(), 1);
+        remove_dead_agents(&dir, &job);
+        assert_eq!(sockets_of(&dir, &job).len(), 0);
         let (listener, place) = listen_as_agent(&dir, &job, 2).unwrap();
         let connection = AgentConnection::open(&dir, &job, None).unwrap().unwrap();
         let other = listener.accept().unwrap().unwrap();
         other.send(&encode(&AgentReply::Stays).unwrap(), None).unwrap();
         assert_eq!(connection.ask(&AgentRequest::Stay).unwrap(), AgentReply::Stays);
         assert!(AgentConnection::open(&dir, "other", None).unwrap().is_none());
+        remove_dead_agents(&dir, &job);
         old.remove();
         assert!(AgentConnection::open(&dir, &job, None).unwrap().is_some(), "the other one's is still there");
         // The first agent of another job of that name, while the last one of the job before ends.

@@ -161,6 +161,10 @@ impl Cluster {
         for host in 0..self.network.hosts() {
             until("the jobs to go", || self.jobs(host).is_empty());
             until("the processes to go", || self.processes(host).is_empty());
+            let sockets = self.dir(host).path().join("agents");
+            until("the sockets of agents to go", || {
+                std::fs::read_dir(&sockets).is_ok_and(|mut it| it.next().is_none()) || !sockets.exists()
+            });
         }
     }
 
