@@ -1,6 +1,9 @@
 //! The numbers of groups that are there for a purpose.
 use hectare_net::GroupId;
 
+/// The first of a host's groups that are added while the program runs, each of one area.
+pub(crate) const ALONE: u64 = 1 << 25;
+
 /// The first of a host's groups that are deleted and created again; those after it have higher numbers.
 pub(crate) const RENEWED: u64 = 1 << 23;
 
@@ -18,5 +21,5 @@ pub(crate) fn is_renewed(group: GroupId) -> bool {
 
 /// Whether a group is one that is given from host to host.
 pub(crate) fn is_given(group: GroupId) -> bool {
-    serial(group) >= GIVEN
+    (GIVEN..ALONE).contains(&serial(group))
 }

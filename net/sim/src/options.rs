@@ -72,6 +72,8 @@ pub struct Options {
     /// How often a worker of each host deletes an area that goes from host to host, and one of that name is created by it at once, or by
     /// another host's after a barrier.
     pub deletions: u64,
+    /// How many areas each host adds to its groups while the workers run.
+    pub growths: u64,
     /// Of a thousand hosts, so many have at first no memory for the copies that they would send.
     pub short: u64,
     /// Of a thousand states that arrive, so many cannot be handed over to the rounds.
@@ -134,7 +136,7 @@ overrides! {
     hosts: u16, iterations: u64, groups: u64, members: u64, lines: u64, copies: usize, attach: u64, interval_us: u64,
     loss: u64, corrupt: u64, duplicate: u64, false_loss: u64, delay_ns: u64, jitter_ns: u64, window: usize,
     max_payload: usize, rate: u64, faults_until: u64, partitions: u64, pauses: u64, crashes: u64, renewals: u64,
-    handovers: u64, deletions: u64, short: u64, failing: u64, requests: u64, on_demand: u64, placing: bool, breaks: u64, drops: u64, worker_deaths: u64,
+    handovers: u64, deletions: u64, growths: u64, short: u64, failing: u64, requests: u64, on_demand: u64, placing: bool, breaks: u64, drops: u64, worker_deaths: u64,
     gives_here: u64, place_most: u64, impostor: bool, death: bool,
 }
 
@@ -212,6 +214,7 @@ impl Options {
             worker_deaths: if random.chance(200) { random.between(1, 6) } else { 0 },
             gives_here: if random.chance(400) { random.between(1, 12) } else { 0 },
             deletions: if random.chance(400) { random.between(1, 6) } else { 0 },
+            growths: if random.chance(400) { random.between(1, 6) } else { 0 },
             mutant: None,
             verbose: false,
         }

@@ -18,7 +18,7 @@ pub(crate) struct Own {
     /// The agent was told so.
     pub(super) given_is_told: bool,
     /// The worker has dropped it.
-    pub(super) is_dropped: bool,
+    pub(crate) is_dropped: bool,
     /// It was left to another host, which may not have its last state yet.
     pub(super) is_left: bool,
 }

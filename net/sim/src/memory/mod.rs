@@ -477,8 +477,9 @@ impl HostMemory {
                 member.version = Some(*version);
             }
             let bytes: Vec<&[u8]> = remote.members.iter().map(|member| &member.reader[..]).collect();
-            remote.round =
-                self.judge.borrow_mut().visible(self.host, group, &before, &arrival.versions, &bytes);
+            // It may have no version yet of the last ones.
+            let shown: Vec<_> = remote.members.iter().map_while(|member| member.version).collect();
+            remote.round = self.judge.borrow_mut().visible(self.host, group, &before, &shown, &bytes);
             self.events.push_back(Event::Visible { group, versions: arrival.versions });
         }
         postponed

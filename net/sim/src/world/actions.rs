@@ -92,8 +92,9 @@ impl World {
                             let element = ElementType { kind: 8, size: 8, align: 8 };
                             this.memory.events.push_back(Event::TakenFor { area, element });
                             // Not if the group has come to this host meanwhile: there is no other owner to hear of it. Nor if it is here
-                            // before its data: it may be deleted before the owner is told.
-                            let may_go = is_renewed(area.group) && self.options.is_on_demand(area.group);
+                            // before its data: it may be deleted before the owner is told; or let go, where a state fails.
+                            let may_go = self.options.failing > 0
+                                || is_renewed(area.group) && self.options.is_on_demand(area.group);
                             if is_calm && !is_given(area.group) && !may_go {
                                 self.judge.borrow_mut().must_hear(area, HostId(host));
                             }
@@ -102,6 +103,18 @@ impl World {
                         if let Some(remote) = this.memory.remote.get_mut(&area.group) {
                             remote.attached = true;
                             remote.interval_us = self.options.interval_us;
+                            let shows = remote
+                                .members
+                                .get(usize::from(area.member))
+                                .is_some_and(|it| it.version.is_some());
+                            let (round, lowest) = (remote.round, this.memory.lowest);
+                            let is_covered = self.judge.borrow().covers(area.group, round, lowest);
+                            if !remote.is_on_demand() && !(shows && is_covered) {
+                                let what = format!(
+                                    "host {host} attaches to {area:?} at clock {lowest} and shows round {round:?} of it, data of it: {shows}"
+                                );
+                                self.judge.borrow_mut().broke(Promise::Barrier, what);
+                            }
                         } else if !this.memory.own.contains_key(&area.group) {
                             let what = format!("{area:?} has no copies, and is attached to");
                             self.judge.borrow_mut().broke(Promise::Contract, what);
@@ -122,7 +135,8 @@ impl World {
                         .broke(Promise::Names, format!("{} was answered {other:?}", wanted.name)),
                 }
                 *answer = Some(result);
-                this.memory.worker.started |= this.wanted.iter().all(|(_, answer)| answer.is_some());
+                let needed = &this.wanted[..this.needed];
+                this.memory.worker.started |= needed.iter().all(|(_, answer)| answer.is_some());
             }
             Action::Conflict { area, by, .. } => self.judge.borrow_mut().heard(area, by),
             Action::Deleted { area } if self.judge.borrow().is_deleted(area.group) => {

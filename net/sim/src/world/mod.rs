@@ -1,5 +1,6 @@
 //! Hosts, links and faults on virtual time.
 mod actions;
+mod growth;
 mod links;
 mod placing;
 mod renewals;
@@ -15,7 +16,7 @@ use crate::options::{MS, Options};
 use crate::random::Random;
 use fnv::FnvHasher;
 use hectare_net::wire::{self, Frame, Wanted};
-use hectare_net::{AreaId, Config, Counters, Description, Event, HostId, NameError, Node};
+use hectare_net::{AreaId, Config, Counters, Description, Event, GroupId, HostId, NameError, Node};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::hash::Hasher;
@@ -66,6 +67,10 @@ enum What {
     Attach(u16, u64),
     /// A host deletes an area, or creates it again.
     Renew(u16),
+    /// A worker adds an area to a group.
+    Grow(u16, GroupId, Description),
+    /// A worker looks for such an area.
+    Ask(u16, Wanted),
     /// A worker gives an area to the worker of another host.
     Give(u16, u16),
     /// A worker deletes an area that goes from host to host.
@@ -110,9 +115,13 @@ struct Host {
     dead: bool,
     /// Names that it attaches to, and answers so far.
     wanted: Vec<(Wanted, Option<Result<AreaId, NameError>>)>,
+    /// So many of them its worker has before it begins.
+    needed: usize,
+    /// Names that it will attach to.
+    later: Vec<Wanted>,
     next_timeout: u64,
     counters: Counters,
-    /// How often it created an area in place of one that was deleted.
+    /// How often it created an area while the workers ran.
     renewals: u64,
 }
 
@@ -177,6 +186,8 @@ impl World {
                 paused_until: 0,
                 dead: false,
                 wanted,
+                needed: 0,
+                later: Vec::new(),
                 next_timeout: u64::MAX,
                 counters: Counters::default(),
                 renewals: 0,
@@ -200,7 +211,8 @@ impl World {
         };
         world.areas();
         for host in &mut world.hosts {
-            host.memory.worker.started = host.wanted.is_empty();
+            host.needed = host.wanted.len();
+            host.memory.worker.started = host.needed == 0;
         }
         world.begin();
         world
@@ -271,7 +283,8 @@ impl World {
             let judge = self.judge.borrow();
             return self.hosts.iter().all(|host| host.dead || judge.has_ended(host.memory.host));
         }
-        let answered = |host: &Host| host.wanted.iter().all(|(_, answer)| answer.is_some());
+        let answered =
+            |host: &Host| host.later.is_empty() && host.wanted.iter().all(|(_, answer)| answer.is_some());
         self.now > self.options.faults_until
             && self.is_told()
             && self.hosts.iter().all(|host| answered(host) && host.memory.is_done())
@@ -327,6 +340,8 @@ impl World {
             What::Round(host) | What::Agent(host) | What::Timeout(host, _) | What::Start(host) => Some(*host),
             What::Attach(host, _)
             | What::Renew(host)
+            | What::Grow(host, ..)
+            | What::Ask(host, _)
             | What::Give(host, _)
             | What::Delete(host)
             | What::Recreate(host, ..)
@@ -398,6 +413,8 @@ impl World {
             }
             What::Attach(host, ticket) => self.attach(host, ticket),
             What::Renew(host) => self.renew(host),
+            What::Grow(host, group, description) => self.grow(host, group, description),
+            What::Ask(host, wanted) => self.ask(host, wanted),
             What::Give(host, to) => {
                 self.hosts[usize::from(host)].memory.give(HostId(to));
                 self.serve(host);

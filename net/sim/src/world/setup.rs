@@ -159,6 +159,7 @@ impl World {
             let (host, at) = (self.random.below(hosts.into()) as u16, self.random.below(by));
             self.at(at, What::Delete(host));
         }
+        self.plan_growth();
         for _ in 0..self.options.drops * u64::from(hosts) {
             let (host, at) = (self.random.below(hosts.into()) as u16, self.random.below(until));
             self.at(at, What::Drop(host));
