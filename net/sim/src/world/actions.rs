@@ -109,7 +109,7 @@ impl World {
                                 .is_some_and(|it| it.version.is_some());
                             let (round, lowest) = (remote.round, this.memory.lowest);
                             let is_covered = self.judge.borrow().covers(area.group, round, lowest);
-                            if !remote.is_on_demand() && !(shows && is_covered) {
+                            if !(remote.is_on_demand() || shows && is_covered) {
                                 let what = format!(
                                     "host {host} attaches to {area:?} at clock {lowest} and shows round {round:?} of it, data of it: {shows}"
                                 );
