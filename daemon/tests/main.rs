@@ -48,6 +48,7 @@ mod service;
 mod stalls;
 mod strangers;
 mod sync_on_hosts;
+mod third_host;
 mod top;
 
 #[test]

@@ -25,15 +25,12 @@ pub(super) fn noted(
 }
 
 impl SegmentMemory {
-    /// A worker of this host has given an area to one of another.
+    /// A worker of this host has given an area to one of another. The node is told when all that was written is published and told: it
+    /// lets other hosts go to the next owner as soon as they have what it takes to be the last state.
     pub(super) fn given(&mut self, area: dsm::AreaId, to: dsm::Rank, epoch: u64) {
-        if self.agent.describe(area).is_some_and(|about| about.on_demand) {
-            // Its publication is waited for.
-            self.agent.choose(area);
-            self.going.insert(area, (to, epoch));
-        } else {
-            self.tell_given(area, to, epoch);
-        }
+        // Its publication is waited for.
+        self.agent.choose(area);
+        self.going.insert(area, (to, epoch));
     }
 
     /// Tells of what was given to workers of other hosts and is published by now.
@@ -57,8 +54,6 @@ impl SegmentMemory {
         let (Some(id), Some(host)) = (self.own.id_of(area), host) else {
             return warn!(?area, to, "an area was given to a worker of another host, and cannot go there");
         };
-        // Its publication is waited for.
-        self.agent.choose(area);
         let to_host = HostId(host as u16);
         self.events.push_back(Event::Given { group: id.group, to: to_host, rank: to, epoch });
     }

@@ -49,13 +49,11 @@ impl HostMemory {
         let Some((&group, own)) = free.next().filter(|_| to != here) else { return };
         own.raise_epochs();
         own.given = Some(to);
-        own.given_is_told = !own.is_on_demand();
-        if own.given_is_told {
-            let epoch = own.epoch();
-            self.events.push_back(Event::Given { group, to, rank: to.0.into(), epoch });
-        } else {
+        own.given_is_told = false;
+        if own.is_on_demand() {
             self.judge.borrow_mut().given(group, to);
         }
+        self.tell_given_published();
     }
 
     /// The worker deletes a group that goes from host to host, if it owns one: what it was.
@@ -68,8 +66,8 @@ impl HostMemory {
         Some(description)
     }
 
-    /// Tells of what is sent on demand and was given when all that was written is published.
-    pub(super) fn tell_given_on_demand(&mut self) {
+    /// Tells of what was given when all that was written is published.
+    pub(super) fn tell_given_published(&mut self) {
         for (&group, own) in &mut self.own {
             let is_published = own.members.iter().all(|area| area.dirty.is_empty());
             if let Some(to) = own.given.filter(|_| is_published && !own.given_is_told) {

@@ -90,6 +90,8 @@ pub(crate) struct HostMemory {
     pub(crate) failed: Vec<GroupId>,
     /// Groups that this host has left to others: they stay known here.
     left: BTreeSet<GroupId>,
+    /// The worker gives an area to the worker of that host right after it has written it.
+    pub(crate) gives_written: Option<HostId>,
     /// So many calls of the agent do something; then it is dead.
     pub(crate) fuel: Option<u32>,
     random: Random,
@@ -137,6 +139,7 @@ impl HostMemory {
             fails_until: 0,
             failed: Vec::new(),
             left: BTreeSet::new(),
+            gives_written: None,
             fuel: None,
             random,
         }
@@ -335,6 +338,9 @@ impl HostMemory {
             worker.clock += 1;
             worker.waits = true;
         }
+        if let Some(to) = self.gives_written.take() {
+            self.give(to);
+        }
     }
 
     /// A round.
@@ -400,7 +406,7 @@ impl HostMemory {
             self.judge.borrow_mut().published(group, published);
             self.events.push_back(Event::Published { group, state });
         }
-        self.tell_given_on_demand();
+        self.tell_given_published();
         for group in std::mem::take(&mut self.forcing) {
             self.events.push_back(Event::Forced { group, postponed: stuck.contains(&group) });
         }

@@ -416,7 +416,12 @@ impl World {
             What::Grow(host, group, description) => self.grow(host, group, description),
             What::Ask(host, wanted) => self.ask(host, wanted),
             What::Give(host, to) => {
-                self.hosts[usize::from(host)].memory.give(HostId(to));
+                let at_once = self.random.chance(500);
+                let memory = &mut self.hosts[usize::from(host)].memory;
+                match at_once {
+                    true => memory.give(HostId(to)),
+                    false => memory.gives_written = Some(HostId(to)),
+                }
                 self.serve(host);
             }
             What::Delete(host) => self.delete(host),
