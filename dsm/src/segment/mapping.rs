@@ -282,7 +282,7 @@ impl Segment {
         (0..self.config.hosts as usize).map(|host| self.ranks_of(host).end).max().unwrap_or(0)
     }
 
-    /// Writes the hosts of a segment that was just made, of so many ranks each.
+    /// Writes the hosts of a segment that was just made; `ranks` says how many ranks each has.
     fn place_hosts(&self, ranks: &[u32]) {
         let mut first = 0;
         for (host, (record, ranks)) in self.remote_clocks().hosts.iter().zip(ranks).enumerate() {
@@ -426,7 +426,7 @@ impl Segment {
     pub(crate) fn extents(&self, backed: bool) -> (*mut crate::memory::allocator::Extent, usize) {
         let map = &self.map;
         let (at, count) = if backed { (map.backed, map.max_backed) } else { (map.extents, map.max_extents) };
-        // SAFETY: `Map::of` places so many extents there.
+        // SAFETY: `Map::of` places `count` extents there.
         (unsafe { self.base.add(at as usize).cast() }, count as usize)
     }
 

@@ -22,7 +22,7 @@ pub(super) struct Departed {
     pub(super) inbound: Inbound,
     /// The next owner's host was told of the subscription, and that the group is left to it.
     is_told: bool,
-    /// What the present agent of that host has said meanwhile, with the serials, if it is its owner.
+    /// Registers that the present agent of that host has sent meanwhile, with their serials, if it is the owner's.
     said: Vec<(u64, Register)>,
 }
 
@@ -242,7 +242,7 @@ impl Node {
         self.clocks.stir_all();
         self.clocks.recount(to);
         self.answer_attached(cx, group);
-        // What it said before it subscribed last, it did not say as the owner.
+        // It was not the owner yet when it sent those from before its last subscription.
         let subscribed = self.newest(to, Key::Subscription(group));
         for (serial, register) in departed.said.into_iter().filter(|(serial, _)| *serial > subscribed) {
             self.on_register(cx, to, serial, register);

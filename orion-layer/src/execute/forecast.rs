@@ -95,7 +95,7 @@ impl Drop for Recorder {
     }
 }
 
-/// The tiles of the largest rotation over which so many workers could run a loop.
+/// The tiles of the largest rotation over which `workers` workers could run a loop.
 fn most_tiles(plan: &LoopPlan, workers: usize) -> usize {
     let dims = plan.dependences.rotation_sets().iter().map(Vec::len).filter(|dims| *dims <= 3).max();
     let around = (1..dims.unwrap_or(1)).map(|_| 2 * workers);
@@ -166,7 +166,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// A pass on so many hosts; `None` on other workers than the first, which has the times, and where the schedule does not fit.
+    /// A pass on `hosts` hosts; `None` on other workers than the first, which has the times, and where the schedule does not fit.
     fn forecast_on<S: IterationSpace, C, K, F>(
         &mut self,
         called: &Called<'_, S, C, K, F>,

@@ -327,7 +327,7 @@ impl LoopPlan {
         self.interval_of(self.own_cells, every)
     }
 
-    /// The same of a worker that runs so many cells.
+    /// The same of a worker that runs `own_cells` cells.
     pub(super) fn interval_of(&self, own_cells: usize, every: Every) -> usize {
         match every {
             Every::PerPass(times) => own_cells.div_ceil(times).max(1),
@@ -336,7 +336,7 @@ impl LoopPlan {
         }
     }
 
-    /// Whether a worker that has run so many cells of a tile, in that time since its last clock, ends a clock.
+    /// Whether a worker that has run `cells` of a tile, in that time since its last clock, ends a clock.
     pub(super) fn is_due(
         &self,
         clocks: &mut Clocks,

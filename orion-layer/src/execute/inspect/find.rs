@@ -24,7 +24,7 @@ use std::time::Instant;
 /// The workers for which batches are chosen, where the choice must not depend on how many there are.
 const TEAM: usize = 2;
 
-/// Of so many uses of rows in components of random batches, one is by another of two workers than before.
+/// Uses of rows in components of random batches, of which one is by another of two workers than before.
 const FOURTH: usize = 4;
 
 /// Why a loop is not inspected after all.
