@@ -352,7 +352,7 @@ fn an_agent_is_killed_at_any_step() {
         }
         assert!(!victim.wait(), "killed");
         let turn = round(&mut worker);
-        // The next one goes on, and holds as many copies as there are to be had.
+        // The next one goes on, and holds as many copies as there are.
         let mut agent = job.agent().unwrap();
         let ids = ["w", "v"].map(|name| agent.find(name).unwrap());
         let events = look(&mut agent);
