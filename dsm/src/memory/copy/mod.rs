@@ -31,6 +31,8 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_decode;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 pub(crate) use diff::diff_lines;
 pub(crate) use isa::Isa;
