@@ -1,6 +1,6 @@
 //! The record of a loop for the planner: its passes here, and those that the model predicts on other numbers of hosts.
 use super::IterationSpace;
-use super::called::Called;
+use super::called::{Called, Types};
 use super::plan::LoopPlan;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -104,9 +104,9 @@ fn most_tiles(plan: &LoopPlan, workers: usize) -> usize {
 
 impl Context<'_> {
     /// After a pass, notes it for the planner, if that has started the program. Collective.
-    pub(super) fn forecast<S: IterationSpace, C, K, F>(
+    pub(super) fn forecast<L: Types>(
         &mut self,
-        called: &Called<'_, S, C, K, F>,
+        called: &Called<'_, L>,
         plan: &LoopPlan,
         took: Duration,
     ) -> Result<()> {
@@ -167,9 +167,9 @@ impl Context<'_> {
     }
 
     /// A pass on `hosts` hosts; `None` on other workers than the first, which has the times, and where the schedule does not fit.
-    fn forecast_on<S: IterationSpace, C, K, F>(
+    fn forecast_on<L: Types>(
         &mut self,
-        called: &Called<'_, S, C, K, F>,
+        called: &Called<'_, L>,
         plan: &LoopPlan,
         (request, hosts, link): (&PlanRequest, usize, Link),
         nanoseconds: f64,

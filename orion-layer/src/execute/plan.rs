@@ -1,6 +1,6 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
 use super::between_hosts::{BetweenHosts, LinkMeter};
-use super::called::Called;
+use super::called::{Called, Types};
 use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
 use super::free::FreeTiles;
@@ -187,8 +187,8 @@ pub struct LoopPlan {
 
 impl LoopPlan {
     /// Describes, analyzes and schedules a loop.
-    pub(super) fn make<S: IterationSpace, C, K, F>(
-        called: &Called<'_, S, C, K, F>,
+    pub(super) fn make<L: Types>(
+        called: &Called<'_, L>,
         arrays: Vec<NamedArray>,
         treated: &[Treated],
         accumulates: bool,
