@@ -174,7 +174,9 @@ fn fallocate(fd: BorrowedFd<'_>, mode: FallocateFlags, offset: u64, len: u64) ->
 }
 
 fn page_size() -> u64 {
-    rustix::param::page_size() as u64
+    // SAFETY: `sysconf` takes no pointers and has no preconditions.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(size).expect("the page size is a positive number")
 }
 
 /// Everything that limits this process, found once and read as often as needed.
