@@ -102,7 +102,7 @@ fn an_agent_hears_of_an_end_before_what_has_the_name_now() {
     assert!(new < old, "{new:?} takes the place of the first, before {old:?}");
     let heard = look(&mut agent);
     assert_eq!(heard[..2], [Event::Deleted { area: old }, Event::Created { area: new }], "{heard:?}");
-    // What came and went between two looks is not heard of before it was there.
+    // An area that is created and deleted between two looks is not reported.
     latest.delete(&mut worker).unwrap();
     worker.create::<u64>("short", 8).unwrap().delete(&mut worker).unwrap();
     let heard = look(&mut agent);
@@ -352,7 +352,7 @@ fn an_agent_is_killed_at_any_step() {
         }
         assert!(!victim.wait(), "killed");
         let turn = round(&mut worker);
-        // The next one goes on, and holds as many copies as there are to be had.
+        // The next one goes on, and holds as many copies as there are.
         let mut agent = job.agent().unwrap();
         let ids = ["w", "v"].map(|name| agent.find(name).unwrap());
         let events = look(&mut agent);

@@ -1,4 +1,4 @@
-//! An agent's answers to workers about names and areas: why a name is not to be had, and what other hosts have against an area.
+//! An agent's answers to workers about names and areas: why a name cannot be had, and why other hosts refuse an area.
 use crate::common::*;
 use hectare::agent::{Agent, Conflict, Event, Over, Refusal};
 use hectare::{AreaSpec, ElementType, Error, Job, Owned, Unshared, Worker};

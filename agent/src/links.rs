@@ -55,7 +55,7 @@ fn socket(at: SocketAddr) -> Result<Udp, NoLink> {
 pub(crate) fn placer(order: &Order) -> Result<Placer, NoLink> {
     let is_demanded = order.hosts.transport == TransportChoice::Rdma;
     let Some(device) = &order.rdma else {
-        return Ok(Placer::none(""));
+        return Ok(Placer::none(None));
     };
     match Placer::open(device, order.hosts.own().address.ip()) {
         Ok(placer) => Ok(placer),
@@ -63,7 +63,7 @@ pub(crate) fn placer(order: &Order) -> Result<Placer, NoLink> {
         // One configuration may be that of hosts with RDMA and without.
         Err(error) => {
             warn!(%error, "no RDMA");
-            Ok(Placer::none(error.to_string()))
+            Ok(Placer::none(Some(error)))
         }
     }
 }
@@ -82,31 +82,33 @@ fn no_port(order: &Order) -> String {
 pub(crate) fn open(order: &Order) -> Result<(Links, Vec<Reach>), NoLink> {
     let own = order.hosts.own();
     let at = own.address;
-    let reaches = |port: Result<(), String>| {
+    let reaches = |no_port: Option<&str>| {
         let on_link = |there: &SocketAddr| order.dpdk.as_ref().is_some_and(|port| port.reaches(there));
-        let of = |host| Reach::of(host, &order.hosts, &port, on_link);
+        let of = |host| Reach::of(host, &order.hosts, no_port, on_link);
         order.hosts.hosts.iter().map(of).collect::<Vec<_>>()
     };
     let Some(port) = &order.dpdk else {
         let why = no_port(order);
-        return Ok((Links::Udp(Box::new(socket(at)?), why.clone()), reaches(Err(why))));
+        let reaches = reaches(Some(&why));
+        return Ok((Links::Udp(Box::new(socket(at)?), why), reaches));
     };
     if order.hosts.transport == TransportChoice::Dpdk {
         let failed = |source| NoLink::Port { at, source };
         let number = crate::port::keep(at.port()).map_err(failed)?;
         let dpdk = Box::new(port.open(at.port()).map_err(failed)?);
-        return Ok((Links::Dpdk(dpdk, number), reaches(Ok(()))));
+        return Ok((Links::Dpdk(dpdk, number), reaches(None)));
     }
     let udp = socket(at)?;
     match port.open(at.port()) {
         Ok(dpdk) => {
-            let reaches = reaches(Ok(()));
+            let reaches = reaches(None);
             let behind = reaches.iter().filter_map(Reach::behind_port);
             Ok((Links::Both(Box::new(Both::new(udp, dpdk, behind))), reaches))
         }
         Err(error) => {
             let why = format!("this agent's DPDK port does not open: {error}");
-            Ok((Links::Udp(Box::new(udp), why.clone()), reaches(Err(why))))
+            let reaches = reaches(Some(&why));
+            Ok((Links::Udp(Box::new(udp), why), reaches))
         }
     }
 }
@@ -118,7 +120,7 @@ pub(crate) fn open(order: &Order) -> Result<(Links, Vec<Reach>), NoLink> {
         return Err(NoLink::NotBuilt(crate::port::PortError::NotBuilt));
     }
     let why = no_port(order);
-    let of = |host| Reach::of(host, &order.hosts, &Err(why.clone()), |_| false);
+    let of = |host| Reach::of(host, &order.hosts, Some(&why), |_| false);
     let reaches = order.hosts.hosts.iter().map(of).collect();
     Ok((Links::Udp(Box::new(socket(order.hosts.own().address)?), why), reaches))
 }

@@ -1,7 +1,10 @@
 //! Conversions between the types of the core and those of the protocol between hosts.
 use hectare_dsm as dsm;
-use hectare_dsm::agent::AreaDescription;
-use hectare_net::{Description, ElementType, Version};
+use hectare_dsm::agent::{AreaDescription, LineSet};
+use hectare_net::{Description, ElementType, LINE, Version};
+
+// Lines go from one to the other by their numbers.
+const _: () = assert!(LINE as usize == LineSet::LINE_BYTES);
 
 pub(crate) fn version(version: dsm::Version) -> Version {
     Version { term: version.term, counter: version.counter }

@@ -24,9 +24,9 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
 
-/// What an agent cannot do without is not to be had.
+/// Something that an agent needs is not available.
 #[derive(Debug, thiserror::Error)]
-enum Lacking {
+enum Unavailable {
     #[error("the key file {file}: {source}")]
     KeyFile { file: String, source: io::Error },
     #[error("the key file {file}: {source}")]
@@ -41,9 +41,9 @@ enum Failed {
     #[error("the order cannot be parsed: {0}")]
     Order(#[from] serde_json::Error),
     #[error("the job has ended: {0}")]
-    Ended(Lacking),
+    Ended(Unavailable),
     #[error(transparent)]
-    Lacking(Lacking),
+    Unavailable(Unavailable),
     #[error("the job's memory: {0}")]
     Memory(#[from] hectare_dsm::Error),
     #[error("{what}: {source}")]
@@ -67,13 +67,13 @@ fn random() -> io::Result<[u8; 32]> {
     Ok(bytes)
 }
 
-fn key(file: &str) -> Result<ClusterKey, Lacking> {
+fn key(file: &str) -> Result<ClusterKey, Unavailable> {
     let text =
-        std::fs::read_to_string(file).map_err(|source| Lacking::KeyFile { file: file.into(), source })?;
-    ClusterKey::parse(&text).map_err(|source| Lacking::Key { file: file.into(), source })
+        std::fs::read_to_string(file).map_err(|source| Unavailable::KeyFile { file: file.into(), source })?;
+    ClusterKey::parse(&text).map_err(|source| Unavailable::Key { file: file.into(), source })
 }
 
-/// What an agent cannot do without.
+/// All that an agent needs beside its job.
 struct Needs {
     key: ClusterKey,
     links: Links,
@@ -81,18 +81,18 @@ struct Needs {
     placer: Placer,
 }
 
-fn needs(order: &Order) -> Result<Needs, Lacking> {
+fn needs(order: &Order) -> Result<Needs, Unavailable> {
     let key = key(&order.hosts.key_file)?;
     let (links, reaches) = links::open(order)?;
     Ok(Needs { key, links, reaches, placer: links::placer(order)? })
 }
 
-/// Whether it is of no use to start the agent again for what it lacks.
-fn is_in_vain(lacking: &Lacking, order: &Order, agent: &Agent) -> bool {
+/// Whether starting the agent again would not help.
+fn is_in_vain(missing: &Unavailable, order: &Order, agent: &Agent) -> bool {
     let is_demanded = matches!(order.hosts.transport, TransportChoice::Dpdk | TransportChoice::Rdma);
-    // What was never there is not waited for, but for the port: it was free, and another program may have it for a moment.
+    // Nothing that was never there is waited for, except the port: it was free, and another program may have it for a moment.
     let was_there = agent.number() > 1;
-    order.is_last_try || (!was_there && (is_demanded || !matches!(lacking, Lacking::Link(_))))
+    order.is_last_try || (!was_there && (is_demanded || !matches!(missing, Unavailable::Link(_))))
 }
 
 /// Whether nobody reads a pipe any more.
@@ -111,8 +111,8 @@ fn run(order: &str) -> Result<u8, Failed> {
     let segment = stat.st_ino;
     let Needs { key, links, reaches, placer } = match needs(&order) {
         Ok(needs) => needs,
-        Err(lacking) if is_in_vain(&lacking, &order, &agent) => return Err(end_job(&order, &agent, lacking)),
-        Err(lacking) => return Err(Failed::Lacking(lacking)),
+        Err(missing) if is_in_vain(&missing, &order, &agent) => return Err(end_job(&order, &agent, missing)),
+        Err(missing) => return Err(Failed::Unavailable(missing)),
     };
     let part = Part { order: &order, job: &job, segment, key, reaches, placer };
     match links {
@@ -128,13 +128,13 @@ fn run(order: &str) -> Result<u8, Failed> {
 }
 
 /// Ends the job on this host, since the agent lacks something.
-fn end_job(order: &Order, agent: &Agent, lacking: Lacking) -> Failed {
+fn end_job(order: &Order, agent: &Agent, missing: Unavailable) -> Failed {
     let own = order.hosts.own();
-    match agent.end_job(&format!("{} ({})", own.name, own.address), &lacking.to_string()) {
-        Ok(()) => Failed::Ended(lacking),
+    match agent.end_job(&format!("{} ({})", own.name, own.address), &missing.to_string()) {
+        Ok(()) => Failed::Ended(missing),
         Err(told) => {
             error!(job = order.job, error = %told, "the job cannot be told");
-            Failed::Lacking(lacking)
+            Failed::Unavailable(missing)
         }
     }
 }

@@ -40,16 +40,16 @@ impl Reach {
         Reach { ways: vec![(Link::Udp, address)], why: why.into(), at: 0, in_vain: false }
     }
 
-    /// The ways to a peer in a job of these hosts. `port` says whether this agent has a port, or why not; `on_link`, whether an
-    /// address can be reached from the port.
+    /// The ways to a peer in a job of these hosts. `no_port` says why this agent has no port, if it has none; `on_link`,
+    /// whether an address can be reached from the port.
     pub(crate) fn of(
         peer: &JobHost,
         hosts: &JobHosts,
-        port: &Result<(), String>,
+        no_port: Option<&str>,
         on_link: impl Fn(&SocketAddr) -> bool,
     ) -> Reach {
         let by_udp = |why: &str| Reach::by_udp(peer.address, why);
-        if let Err(why) = port {
+        if let Some(why) = no_port {
             return by_udp(why);
         }
         let Some(there) = peer.port() else { return by_udp("the peer's agent has no DPDK port") };
@@ -137,19 +137,19 @@ mod tests {
         JobHosts { id: [1; 16], index: 0, hosts, key_file, silence_ms: 1000, cipher, transport }
     }
 
-    fn reach(host: usize, transport: TransportChoice, port: Result<(), String>, on_link: bool) -> Reach {
+    fn reach(host: usize, transport: TransportChoice, no_port: Option<&str>, on_link: bool) -> Reach {
         let hosts = hosts(transport);
-        Reach::of(&hosts.hosts[host], &hosts, &port, |_| on_link)
+        Reach::of(&hosts.hosts[host], &hosts, no_port, |_| on_link)
     }
 
     #[test]
     fn a_peer_without_a_port_is_reached_by_udp_and_it_is_said_why() {
         use TransportChoice::Auto;
         for (reach, why) in [
-            (reach(2, Auto, Ok(()), true), "the peer's agent has no DPDK port"),
-            (reach(1, Auto, Err("this agent has none".into()), true), "this agent has none"),
+            (reach(2, Auto, None, true), "the peer's agent has no DPDK port"),
+            (reach(1, Auto, Some("this agent has none"), true), "this agent has none"),
             (
-                reach(1, Auto, Ok(()), false),
+                reach(1, Auto, None, false),
                 "the DPDK ports of both are not on one link, and there is no gateway",
             ),
         ] {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn attempts_take_turns_and_a_session_stays_where_it_began() {
-        let mut reach = reach(1, TransportChoice::Auto, Ok(()), true);
+        let mut reach = reach(1, TransportChoice::Auto, None, true);
         let (dpdk, udp) =
             (SocketAddr::from(([10, 1, 0, 102], 7117)), SocketAddr::from(([10, 0, 0, 2], 7117)));
         assert_eq!(
@@ -185,12 +185,12 @@ mod tests {
 
     #[test]
     fn dpdk_alone_has_no_other_way() {
-        let mut only = reach(1, TransportChoice::Dpdk, Ok(()), false);
+        let mut only = reach(1, TransportChoice::Dpdk, None, false);
         assert!(only.is_dpdk_alone() && !only.unanswered(only.address()));
         assert_eq!(only.link(), Link::Dpdk);
         // Nor has a peer that has no address but its port's.
         let mut hosts = hosts(TransportChoice::Auto);
         hosts.hosts[1].address = hosts.hosts[1].port().unwrap();
-        assert!(Reach::of(&hosts.hosts[1], &hosts, &Ok(()), |_| true).is_dpdk_alone());
+        assert!(Reach::of(&hosts.hosts[1], &hosts, None, |_| true).is_dpdk_alone());
     }
 }

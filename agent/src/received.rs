@@ -33,7 +33,7 @@ struct Group {
     receiving: Option<Receiving>,
     /// Lines of the cut under way could not be written.
     failed: bool,
-    /// Of so many members something is handed over and not published. Of those that came since, nothing has arrived.
+    /// The number of members of which something is handed over and not published. Of those that came since, nothing has arrived.
     waits: Option<usize>,
     requests: Requests,
 }

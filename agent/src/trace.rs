@@ -4,7 +4,7 @@ use hectare_net::{AreaId, GroupId, HostId, Version};
 use hectare_wire::{TraceStep, TraceWhat};
 use std::collections::{BTreeMap, VecDeque};
 
-/// So many steps are kept until somebody fetches them.
+/// The most steps that are kept until they are fetched.
 const STEPS: usize = 4096;
 /// The most steps of one answer.
 pub(crate) const STEPS_PER_ANSWER: usize = 256;

@@ -49,7 +49,7 @@ impl<W: Write> Lines<W> {
 mod tests {
     use super::*;
 
-    /// A descriptor with room for so many bytes, then none, then room again.
+    /// A descriptor with room for a number of bytes, then none, then room again.
     struct Narrow(Vec<u8>, usize);
 
     impl Write for Narrow {

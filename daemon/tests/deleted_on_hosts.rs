@@ -10,7 +10,7 @@ const LONG: Duration = Duration::from_secs(60);
 const TURNS: u64 = 24;
 const RANKS: u32 = 3;
 
-/// What an area of this name is now, on every host.
+/// Every host has the latest area of this name.
 fn all_see(worker: &mut Worker, turn: u64) -> Result<(), Error> {
     worker.barrier()?;
     let area = worker.attach_within::<u64>("again", LONG)?;

@@ -153,7 +153,7 @@ fn input_that_cannot_be_meant_is_wrong_usage() {
     let fails = |args: &[&str], part: &str| {
         let said = host.hectare(&[&["run"], args, &["--", "true"]].concat());
         assert!(said.code == 2 && said.err.contains(part) && said.out.is_empty(), "{args:?}: {said:?}");
-        // What clap says has its own form.
+        // Messages of clap have a form of their own.
         assert!(said.err.starts_with("error: ") || said.err.lines().count() == 1, "{args:?}: {said:?}");
     };
     fails(&["--hosts", ""], "column 1: a host without a name");

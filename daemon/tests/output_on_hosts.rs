@@ -14,7 +14,7 @@ fn command(host: &Host, args: &[&str], script: &str) -> Command {
     command
 }
 
-/// What a process has in memory.
+/// Bytes of a process that are in memory.
 fn resident(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();

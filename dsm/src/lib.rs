@@ -48,7 +48,7 @@ pub use self::{
     protocol::words::SlotRing,
     segment::element::{Element, ElementType},
 };
-/// The stand-in, on a host, for everybody on other hosts: for Hectare's own agent, and of no use to programs.
+/// The stand-in, on a host, for everybody on other hosts: for Hectare's own agent, not for programs.
 #[cfg(not(loom))]
 pub mod agent {
     pub use crate::api::agent::{

@@ -70,7 +70,7 @@ pub(super) struct Revised {
 }
 
 impl Revised {
-    /// For so many numbers of columns.
+    /// For columns of `numbers` numbers together.
     pub(super) fn new(o: &Options, numbers: usize) -> Revised {
         let rule = AdaRevision::new(o.rate().into());
         Revised { rule, states: vec![Apply::<f32>::initial(&rule); numbers], gradient: vec![0.0; o.rank] }

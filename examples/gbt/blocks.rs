@@ -9,7 +9,7 @@ use hectare::orion::{Context, Result, parallel_for};
 use hectare::{DistArray, SparseArray};
 use std::cell::RefCell;
 
-/// Bins are cut by the values of so many rows, drawn at random if there are more.
+/// The most rows by whose values bins are cut; they are drawn at random if there are more.
 const SAMPLE: usize = 100_000;
 /// Blocks of small data: each of up to twelve workers gets as many.
 const BLOCKS: usize = 24;

@@ -12,7 +12,7 @@ use std::path::Path;
 
 pub(crate) type Rows = SparseArray<LabelledRow, 1>;
 
-/// So many features there may be: there is a list of bins for each.
+/// The most features: there is a list of bins for each.
 const MOST: usize = 1 << 24;
 /// Features of generated rows.
 const PLANTED: usize = 10;

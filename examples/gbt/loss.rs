@@ -40,11 +40,11 @@ pub(crate) struct Scale {
 
 /// Steps between zero and the greatest derivative, at most: those of 32 bits' floats.
 const FINEST: u32 = 1 << 20;
-/// So many rows there may be: of more, sums of 32 bits would leave too few steps.
+/// The most rows: of more, sums of 32 bits would leave too few steps.
 pub(crate) const MOST_ROWS: usize = 1 << 24;
 
 impl Scale {
-    /// For so many rows, whose first derivatives are at most `most`, or about that: they are cut off there.
+    /// For `rows` rows whose first derivatives are cut off at `most`.
     pub(crate) fn new(loss: Loss, rows: usize, most: f32) -> Scale {
         let steps = (i32::MAX as usize / rows.max(1)).min(FINEST as usize) as f64;
         let second = match loss {

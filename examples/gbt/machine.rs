@@ -22,10 +22,10 @@ pub(crate) trait Machine {
         scale: &Scale,
     ) -> Result<(Vec<Packed>, f32)>;
 
-    /// Splits leaves: so many histograms of their parts, one after the other. Collective.
+    /// Splits leaves; `wanted` of their parts get histograms, one after the other. Collective.
     fn step(&mut self, w: &mut Context<'_>, tasks: &[Task], wanted: usize) -> Result<Vec<Packed>>;
 
-    /// The results of `search` for each of so many leaves. Collective.
+    /// The results of `search` for each leaf. Collective.
     fn each(
         &mut self,
         w: &mut Context<'_>,
@@ -170,7 +170,7 @@ impl<S: Slot> Plain<S> {
     }
 }
 
-/// Row `number` of a matrix of so many.
+/// Row `number` of a matrix of `rows` rows.
 fn row<T>(all: &[T], rows: usize, number: usize) -> &[T] {
     let width = all.len() / rows;
     &all[number * width..][..width]

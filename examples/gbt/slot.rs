@@ -1,7 +1,7 @@
 //! Numbers of histogram slots, as small as they can be: rows are read over and over.
 use hectare::Element;
 
-/// Slots of a row are padded to a multiple of so many, so that inner loops have no rest.
+/// Slots of a row are padded to a multiple of this, so that inner loops have no remainder.
 pub(crate) const PAD: usize = 8;
 
 /// The number of a slot.

@@ -5,7 +5,7 @@ use hectare::orion::{Context, Result, parallel_for};
 
 /// Points in a block, which is one iteration of a loop.
 pub(crate) const BLOCK: usize = 256;
-/// The middle is the mean of so many points, at equal distances in the file.
+/// The number of points, at equal distances in the file, whose mean is the middle.
 const SAMPLE: usize = 4096;
 
 /// How many points there are, and where each lies.

@@ -13,7 +13,7 @@ pub(crate) struct Centers {
 }
 
 impl Centers {
-    /// No centers yet; they will be in so many dimensions.
+    /// No centers yet; they will have `columns` coordinates.
     pub(crate) fn new(columns: usize) -> Centers {
         Centers { columns, rows: Vec::new(), halves: Vec::new(), counts: Vec::new() }
     }

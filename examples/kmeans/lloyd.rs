@@ -185,7 +185,7 @@ impl Pass {
         let lengths = squares(side_by_side, &self.zero);
         let mut changed = 0;
         for (lane, at) in places.iter().copied().enumerate() {
-            // Twice what sums of products of so many numbers err by, at most.
+            // Twice the largest error of a sum of this many products.
             let error = (self.shape.columns + 8) as f32
                 * f32::EPSILON
                 * (lengths[lane].sqrt() + self.longest).powi(2);

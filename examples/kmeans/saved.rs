@@ -5,7 +5,7 @@ use hectare::orion::{Context, Error, Result};
 use std::fmt::Display;
 use std::path::Path;
 
-/// Centers of an earlier run, for points of so many columns. Collective.
+/// Centers of an earlier run, for points of `columns` columns. Collective.
 pub(super) fn load(w: &mut Context<'_>, path: &Path, columns: usize) -> Result<Centers> {
     let centers = rows(w, path)?;
     let [_, found] = centers.shape();

@@ -34,7 +34,7 @@ impl Part<'_> {
 }
 
 impl Columns {
-    /// The columns of rows, which have so many features.
+    /// The columns of rows with `features` features.
     pub(crate) fn of(all: &[LabelledRow], features: usize) -> Columns {
         let mut starts = vec![0; features + 1];
         let entries = || all.iter().flat_map(|row| &row.features).filter(|(_, value)| *value != 0.0);

@@ -7,9 +7,9 @@ use hectare::orion::{Error, Result};
 use hectare_data::text::{LabelledRow, LineError, Share, libsvm, read_rows};
 use std::path::Path;
 
-/// So many features there may be: array indices of 32 bits reach farther, memory seldom does.
+/// The most features: array indices of 32 bits reach farther, memory seldom does.
 const MOST: usize = (1 << 31) - 2;
-/// Of generated rows: so many features next to each other are correlated by about a half, and one of so many matters.
+/// Neighbouring features of generated rows that are correlated by about a half; one in each such group matters.
 const GROUP: usize = 10;
 const MATTERS: usize = 100;
 

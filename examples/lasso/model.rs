@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// The first line of a file.
 const FORMAT: &str = "hectare lasso, version 1";
-/// So many features a file may tell of.
+/// The most features that a file may have.
 const MOST: usize = (1 << 31) - 2;
 
 /// Weights, and what is predicted without features.

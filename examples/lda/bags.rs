@@ -127,7 +127,7 @@ struct Bag {
 }
 
 impl Bag {
-    /// Adds a word to a document so many times.
+    /// Adds a word to a document `count` times.
     fn add(&mut self, document: &mut Vec<u32>, word: u64, count: u64) -> Result<()> {
         ensure!(count > 0, "word {word} is counted 0 times");
         ensure!(count <= MOST_TOKENS - self.tokens, "more than {MOST_TOKENS} words in all");

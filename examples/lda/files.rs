@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Of each topic, so many words are in the list.
+/// Words of each topic in the list.
 const LISTED: usize = 20;
 /// Of each document, topics with so large a share.
 const SHARE: f32 = 0.01;

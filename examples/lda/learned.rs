@@ -163,7 +163,7 @@ impl Corpus {
     }
 }
 
-/// Writes what `--go-on` needs beside the topics, after so many passes in all.
+/// Writes the state that `--go-on` needs beside the topics, with the number of passes so far.
 pub(crate) fn save(
     o: &Options,
     corpus: &Corpus,

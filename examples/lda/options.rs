@@ -64,7 +64,7 @@ pub(crate) struct Options {
     /// Words that are rarer than this are left out: 5 in a text, 1 in bags of words and with --load.
     #[arg(long)]
     pub(crate) min_count: Option<usize>,
-    /// So many of the most frequent words are left out: 100 of a text, none of bags of words and with --load.
+    /// How many of the most frequent words are left out. Default: 100 of a text, none of bags of words and with --load.
     #[arg(long)]
     pub(crate) skip_top: Option<usize>,
     /// Write the tokens to learn from to this file, a line `document word` of numbers each, and end: for other programs.
@@ -104,7 +104,7 @@ pub(crate) struct Options {
     /// Where the topics begin, and what is drawn, depends on it.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Of each topic, print so many words; 0 for none.
+    /// How many words of each topic are printed; 0 for none.
     #[arg(long, default_value_t = 8)]
     pub(crate) show: usize,
 }

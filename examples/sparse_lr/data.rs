@@ -13,7 +13,7 @@ use std::path::Path;
 /// Of this many generated examples, one more is made to test with.
 const TEST: usize = 10;
 
-/// So many features there may be: array indices of 32 bits reach farther, memory seldom does.
+/// The most features: array indices of 32 bits reach farther, memory seldom does.
 const MOST: usize = (1 << 31) - 2;
 
 /// The examples to learn from and those to test with. Labels above 0 are positive.
@@ -64,7 +64,7 @@ pub(crate) fn tested(
     Ok((test.named("test"), features))
 }
 
-/// So many features have the examples and the model.
+/// How many features the examples and the model have.
 fn width(
     w: &mut Context<'_>,
     examples: &[&SparseArray<LabelledRow, 1>],
@@ -180,7 +180,7 @@ impl Rows {
         )
     }
 
-    /// How many examples have each of so many features.
+    /// How many examples have each of the `features`.
     pub(crate) fn counts(&self, features: usize) -> Vec<u32> {
         let mut counts = vec![0; features];
         self.features.iter().for_each(|(feature, _)| counts[*feature as usize] += 1);

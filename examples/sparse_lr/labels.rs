@@ -3,7 +3,7 @@ use hectare::orion::array::text::LineError;
 use hectare::orion::{Error, Result};
 use std::path::Path;
 
-/// So many different labels are told apart: more than are shown of a file that has too many.
+/// The most different labels that are told apart: more than are shown of a file that has too many.
 const MOST: usize = 6;
 const SHOWN: usize = MOST - 1;
 

@@ -22,7 +22,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// The weights of so many features, and the intercept behind them.
+    /// The weights of `features` features, and the intercept behind them.
     pub(crate) fn widened(&self, features: usize) -> Vec<f32> {
         let mut weights = self.weights.clone();
         weights.resize(features, 0.0);

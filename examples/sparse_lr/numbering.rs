@@ -5,7 +5,7 @@ use hectare::orion::array::text::LabelledRow;
 use hectare::orion::relax::{Consistency, Every, Tail};
 use hectare::orion::{Context, Result, parallel_for};
 
-/// A feature is frequent if so many examples to learn from have it.
+/// A feature is frequent if this many training examples have it.
 const FREQUENT: u32 = 64;
 
 /// Fewer features are merged at each clock, however rare they are.
@@ -42,7 +42,7 @@ impl Numbering {
         Ok(Numbering::by(&counts(w, train, features)?))
     }
 
-    /// For features that so many examples have.
+    /// For features that `counts` examples each have.
     pub(crate) fn by(counts: &[u32]) -> Numbering {
         let features = counts.len();
         let head = counts.iter().filter(|count| **count >= FREQUENT).count();

@@ -40,7 +40,7 @@ impl Step {
     }
 }
 
-/// The default rule for examples the squares of whose values have this sum and are so many. It begins with their mean as
+/// The default rule for examples whose squared values have this sum and this count. It begins with their mean as
 /// the sum of squared gradients, not with 1: with that, values as small as those of long rows of length 1 are learned slowly.
 /// Never with more than 1, as a few large values say nothing of the others.
 pub(crate) fn rule(o: &Options, [squares, count]: [f64; 2]) -> AdaRevision {

@@ -67,7 +67,7 @@ impl<const N: usize> Factors<N> {
         self.rows[dim].len() / o.rank
     }
 
-    /// Rows of `width` for entries of so many indices in dimension `dim`, zero behind the factors; `place` says which row an
+    /// Rows of `width` for the indices that entries have in dimension `dim`, zero behind the factors; `place` says which row an
     /// index has.
     pub(crate) fn widened(
         &self,

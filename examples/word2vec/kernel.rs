@@ -6,7 +6,7 @@ use super::{Options, Text};
 use hectare::orion::array::random::Stream;
 use hectare::orion::dot;
 
-/// Rows are whole groups of so many numbers, the last ones zero.
+/// Rows are padded with zeros to a multiple of this many numbers.
 pub(crate) const LANES: usize = 16;
 /// Logits beyond this count as this.
 const MOST: f32 = 6.0;

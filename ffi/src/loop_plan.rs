@@ -1,6 +1,8 @@
 //! How workers run a loop: the schedule that its dependences allow, and the tasks that the core has checked.
 use hectare_dependence::analysis::{Dependences, analyze};
-use hectare_dependence::in_place::{CheckTasks, Checked, InPlace, Span, TileTask, Touched, Waits, touched};
+use hectare_dependence::in_place::{
+    CheckTasks, Checked, InPlace, InPlaceError, Span, TileTask, Touched, Waits, touched,
+};
 use hectare_dependence::loop_nest::{LoopNest, Order};
 use hectare_dependence::schedule::{Choice, Schedule, ScheduleError, Serial, Team, Tile, Verdict, choose};
 use hectare_dsm::tasks::{Access, Region, Task, TaskError, TaskGraph};
@@ -72,7 +74,8 @@ fn try_plan(
         (0..=cells).map(at).collect()
     };
     let check = |nest: &LoopNest, in_place: &InPlace| {
-        graph(nest, in_place).map(|graph| graph as Checked).map_err(|error| error.to_string())
+        let refused = |error: TaskError| InPlaceError { what: error.to_string() };
+        graph(nest, in_place).map(|graph| graph as Checked).map_err(refused)
     };
     let team = Team { in_place: Some(CheckTasks(&check)), ..Team::of_one_host(workers, false) };
     let choice = choose(nest, dependences, own, &cut, team)?;

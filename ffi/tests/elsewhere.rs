@@ -15,7 +15,7 @@ fn inherited(descriptor: BorrowedFd<'_>) -> i32 {
     copy
 }
 
-/// Says why the names that are asked for are not to be had.
+/// Says why the names that are asked for cannot be had.
 fn answer(agent: &mut Agent) {
     let mut events = Vec::new();
     agent.wait(Duration::from_millis(1));

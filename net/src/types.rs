@@ -1,4 +1,4 @@
-//! What messages between hosts are about: hosts, groups of areas, versions, types.
+//! The terms of messages between hosts: hosts, groups of areas, versions, types.
 use std::fmt;
 
 /// A host of the job: its place in the job's list of hosts. Host 0 keeps the directory.
@@ -82,7 +82,7 @@ pub struct Description {
     pub on_demand: bool,
 }
 
-/// Bytes of a line, the unit in which changes are sent.
+/// Bytes of a line, the unit in which changes are sent: that of the write log of areas.
 pub const LINE: u64 = 64;
 /// The most bytes of a name.
 pub const MAX_NAME: usize = 255;

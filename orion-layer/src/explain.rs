@@ -90,7 +90,7 @@ impl fmt::Display for Explanations {
     }
 }
 
-/// From so many ranges on, those that run like another are not printed each.
+/// From this number of ranges on, those that run like another are not printed each.
 const MANY: usize = 3;
 
 impl Deref for Explanations {
@@ -292,7 +292,7 @@ impl Explanation {
         chosen.map_or("", |one| &one.name)
     }
 
-    /// What a pass costs by it.
+    /// The cost of a pass by the chosen schedule.
     fn cost_of_chosen(&self) -> Option<f64> {
         self.candidates.iter().find_map(|one| match &one.verdict {
             Verdict::Chosen(cost) => Some(cost.here()),

@@ -216,7 +216,7 @@ fn who_has_nothing_to_do_may_be_late_too() {
     }
 }
 
-/// What worker 1 does in place of the second loop.
+/// Worker 1 does something else in place of the second loop.
 #[test]
 fn who_goes_elsewhere_has_diverged() {
     type Way = fn(&mut Context<'_>, &mut DistArray<u64, 1>) -> Result<()>;

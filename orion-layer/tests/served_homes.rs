@@ -1,4 +1,4 @@
-//! Homes of served keys that change hands, keys that nobody foresaw, lists that are of no use any more, and odd sizes.
+//! Homes of served keys that change hands, keys that nobody foresaw, lists that have become useless, and odd sizes.
 use crate::common;
 
 use common::watchdog::watched;

@@ -56,7 +56,7 @@ pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, FrameError> {
     encode_within(message, MAX_MESSAGE)
 }
 
-/// The same of a message that may have so many bytes at most.
+/// The same of a message of at most `most` bytes.
 ///
 /// # Errors
 /// Those of [`encode`].

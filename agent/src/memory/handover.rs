@@ -72,7 +72,7 @@ impl SegmentMemory {
         match self.agent.leave(area, rank, epoch, names::version_here(version)) {
             Ok(true) => {
                 debug!(area = self.name_of(id), %to, rank, epoch, "an area goes to another host");
-                // What workers want of it is asked for there; it goes on being sent from here until it is taken (`has_gone`).
+                // Workers' requests for it go there; versions are sent from here until it is taken (`has_gone`).
                 self.received.insert(id, area);
                 true
             }

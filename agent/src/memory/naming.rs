@@ -61,7 +61,7 @@ impl SegmentMemory {
             NameError::Long { by } => (Over::Length, by),
             _ => return,
         };
-        error!(area = self.name_of(area), %error, "an area of this host is not to be had from other hosts");
+        error!(area = self.name_of(area), %error, "other hosts cannot use an area of this host");
         self.tell_conflict(area, Conflict { over, host: usize::from(by.0), is_known: false });
     }
 

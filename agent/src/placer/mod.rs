@@ -43,8 +43,9 @@ pub enum RdmaError {
     )]
     NotBuilt,
     /// The device does not open.
-    #[error("{0}")]
-    Device(String),
+    #[cfg(feature = "rdma")]
+    #[error(transparent)]
+    Device(#[from] hectare_rdma::Error),
 }
 
 /// An event of a placer, for the node.

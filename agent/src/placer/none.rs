@@ -17,7 +17,7 @@ pub struct Placer {
 
 impl Placer {
     /// Places nothing.
-    pub fn none(_: impl Into<String>) -> Placer {
+    pub fn none(_: Option<RdmaError>) -> Placer {
         Placer::default()
     }
 

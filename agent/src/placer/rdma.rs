@@ -16,8 +16,8 @@ use tracing::{info, warn};
 /// Writes lines into the memory of peers, and lets them write here.
 #[derive(Debug)]
 pub struct Placer {
-    /// None, and why.
-    device: Result<Device, String>,
+    /// Or why it does not open; no reason if none is configured.
+    device: Result<Device, Option<RdmaError>>,
     // Before the regions, which must not go while they are written.
     ways: BTreeMap<HostId, Way>,
     places: Places,
@@ -34,12 +34,12 @@ pub struct Placer {
 
 impl Default for Placer {
     fn default() -> Placer {
-        Placer::none("")
+        Placer::none(None)
     }
 }
 
 impl Placer {
-    fn with(device: Result<Device, String>) -> Placer {
+    fn with(device: Result<Device, Option<RdmaError>>) -> Placer {
         Placer {
             device,
             ways: BTreeMap::new(),
@@ -54,9 +54,9 @@ impl Placer {
         }
     }
 
-    /// Places nothing, for this reason.
-    pub fn none(why: impl Into<String>) -> Placer {
-        Placer::with(Err(why.into()))
+    /// Places nothing: no device is configured, or it does not open, for this reason.
+    pub fn none(why: Option<RdmaError>) -> Placer {
+        Placer::with(Err(why))
     }
 
     /// Places by this device; `at` is the agent's address.
@@ -64,8 +64,7 @@ impl Placer {
     /// # Errors
     /// [`RdmaError::Device`], which says what to do.
     pub fn open(device: &RdmaDevice, at: IpAddr) -> Result<Placer, RdmaError> {
-        let opened = Device::open(device.device.as_deref(), (!at.is_unspecified()).then_some(at))
-            .map_err(|error| RdmaError::Device(error.to_string()))?;
+        let opened = Device::open(device.device.as_deref(), (!at.is_unspecified()).then_some(at))?;
         info!(device = opened.name(), gid = %opened.address(), "an RDMA device");
         Ok(Placer::with(Ok(opened)))
     }
@@ -73,18 +72,18 @@ impl Placer {
     /// A session with a peer has begun: it is told of a new queue pair, or why there is none.
     pub(crate) fn connected(&mut self, peer: HostId) {
         self.without.remove(&peer);
-        let opened = match &self.device {
-            Err(why) if why.is_empty() => Err("there is no [rdma] in its configuration".into()),
-            Err(why) => Err(format!("its agent has no RDMA device: {why}")),
-            Ok(device) => Domain::new(device).map_err(|error| error.to_string()),
+        let why = match &self.device {
+            Err(None) => "there is no [rdma] in its configuration".into(),
+            Err(Some(error)) => format!("its agent has no RDMA device: {error}"),
+            Ok(device) => match Domain::new(device) {
+                Ok(domain) => {
+                    self.ways.insert(peer, Way::new(domain));
+                    return self.renew(peer);
+                }
+                Err(error) => error.to_string(),
+            },
         };
-        match opened {
-            Ok(domain) => {
-                self.ways.insert(peer, Way::new(domain));
-                self.renew(peer);
-            }
-            Err(why) => self.news.push_back(News::Card(peer, no_card(&why))),
-        }
+        self.news.push_back(News::Card(peer, no_card(&why)));
     }
 
     /// The session with a peer has ended: nothing of it is written here any more.
@@ -297,8 +296,8 @@ impl Placer {
         let is_up = way.is_some_and(Way::is_up);
         let why = match (&self.device, self.without.get(&peer), way) {
             _ if is_up => "both have an RDMA device".into(),
-            (Err(why), ..) if why.is_empty() => String::new(),
-            (Err(why), ..) => format!("no RDMA: this agent has no device: {why}"),
+            (Err(None), ..) => String::new(),
+            (Err(Some(error)), ..) => format!("no RDMA: this agent has no device: {error}"),
             (_, Some(why), _) => format!("no RDMA: the peer says: {why}"),
             (_, _, Some(way)) => format!("no RDMA: {}", way.why),
             (_, _, None) => String::new(),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Features of a generated example.
 const PER_ROW: usize = 12;
-/// Of so many generated examples, one more is made to test with.
+/// One test example is generated for this many training examples.
 const TEST: usize = 5;
 
 /// The examples of one worker.

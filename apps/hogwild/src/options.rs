@@ -45,7 +45,7 @@ pub(crate) struct Options {
 pub(crate) enum Consistency {
     /// At a barrier after each period.
     Bsp,
-    /// At the latest so many periods later.
+    /// At most this many periods later.
     Bounded(u64),
     /// As soon as they are there; nobody waits.
     Async,
@@ -62,15 +62,15 @@ impl fmt::Display for Consistency {
 }
 
 impl FromStr for Consistency {
-    type Err = String;
+    type Err = anyhow::Error;
 
-    fn from_str(text: &str) -> Result<Consistency, String> {
+    fn from_str(text: &str) -> anyhow::Result<Consistency> {
         match text {
             "bsp" => Ok(Consistency::Bsp),
             "async" => Ok(Consistency::Async),
             _ => match text.strip_prefix("bounded:").map(str::parse) {
                 Some(Ok(periods)) => Ok(Consistency::Bounded(periods)),
-                _ => Err("bsp, bounded:S with a number of periods, or async is wanted".into()),
+                _ => anyhow::bail!("bsp, bounded:S with a number of periods, or async is wanted"),
             },
         }
     }

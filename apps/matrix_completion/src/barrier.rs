@@ -25,7 +25,7 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// A barrier for so many threads.
+    /// A barrier for `threads` threads.
     pub fn new(threads: usize) -> Self {
         Self {
             threads: u32::try_from(threads).expect("fewer threads than 2^32"),

@@ -21,7 +21,7 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// The test error with so many digits, if there are test ratings.
+    /// The test error with `digits` digits, if there are test ratings.
     fn rmse(&self, digits: usize) -> Option<String> {
         (!self.test_rmse.is_nan()).then(|| format!("{:.digits$}", self.test_rmse))
     }

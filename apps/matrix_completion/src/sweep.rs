@@ -71,7 +71,7 @@ impl<E: Element, R: Rows<E>> Pass<E> for Sweep<'_, R> {
     }
 }
 
-/// Spends the time of so many turns of an idle loop.
+/// Spends the time of `turns` turns of an idle loop.
 #[inline(always)]
 pub fn idle(turns: u32) {
     for _ in 0..turns {

@@ -63,7 +63,7 @@ pub(crate) fn play(consistency: &str) -> Result<()> {
 
 /// The mean age in milliseconds of an area that a worker of the other host writes each millisecond.
 pub(crate) fn watch() -> hectare_dsm::Result<()> {
-    let (mut worker, _) = crate::roles::worker()?;
+    let (mut worker, _) = crate::support::worker()?;
     let now =
         || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_nanos() as u64;
     let until = Instant::now() + WATCHED;
@@ -94,7 +94,7 @@ pub(crate) fn watch() -> hectare_dsm::Result<()> {
 /// wrote; and of one without data. (Not the median: workers that start a way apart pass two barriers at once, and then wait for two
 /// ways.)
 pub(crate) fn exchange() -> hectare_dsm::Result<()> {
-    let (mut worker, _) = crate::roles::worker()?;
+    let (mut worker, _) = crate::support::worker()?;
     let (own, other) = (worker.rank(), 1 - worker.rank());
     let mut mine = worker.create::<u64>(format!("of/{own}"), WRITTEN)?;
     let theirs = worker.attach_within::<u64>(&format!("of/{other}"), LONG)?;

@@ -1,9 +1,8 @@
 //! An area of a megabyte that goes to another host: from being given to the first use there, beside as many bytes by the transport
 //! alone, which neither seals nor acknowledges them.
 use super::{Cluster, best, figure, median, of_role_with, program};
-use crate::roles::{now_ns, say};
-use hectare_dsm::wire::Launch;
-use hectare_dsm::{AreaSpec, Job, Result};
+use crate::support::{LONG, now_ns, say, worker};
+use hectare_dsm::{AreaSpec, Result};
 use hectare_transport::udp::Udp;
 use hectare_transport::{Sending, Transport};
 use std::net::SocketAddr;
@@ -13,13 +12,10 @@ use std::time::{Duration, Instant};
 const BYTES: usize = 1 << 20;
 const TURNS: u64 = 200;
 const ROUNDS: usize = 5;
-const LONG: Duration = Duration::from_secs(60);
 
 /// Goes there and back, written all over each time. Each way ends when the taker has read a line of each page.
 pub(crate) fn play() -> Result<()> {
-    let launch = Launch::from_environment().expect("what a launcher set").expect("a launcher");
-    let mut worker = Job::connect(&launch.job)?.worker()?;
-    worker.wait_for_workers(launch.size as usize, LONG)?;
+    let (mut worker, _) = worker()?;
     let (own, other) = (worker.rank(), 1 - worker.rank());
     let len = BYTES / 8;
     if own == 0 {

@@ -15,6 +15,7 @@ mod ping;
 mod planned;
 mod relay;
 mod roles;
+mod support;
 mod volume;
 
 use common::cluster::Cluster;

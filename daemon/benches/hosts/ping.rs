@@ -1,5 +1,5 @@
 //! The bare network: a datagram of 64 bytes there and back.
-use crate::roles::{mean_us, say};
+use crate::support::{mean_us, say};
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 

@@ -3,7 +3,7 @@
 use crate::common::cluster::Cluster;
 use crate::figure;
 use crate::local::{hold, start};
-use crate::roles::{mean_us, say, worker};
+use crate::support::{LONG, mean_us, say, worker};
 use hectare_dsm::{AreaSpec, Cells, Result};
 use hectare_wire::{Connection, JobSettings, Request};
 use std::net::{SocketAddr, UdpSocket};
@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 const WARM: u64 = 200;
 const TURNS: u64 = 20_000;
-const LONG: Duration = Duration::from_secs(60);
 const JOB: &str = "relay";
 /// The words of an area on their lines: to the forwarder, and from it.
 const OUT: usize = 0;

@@ -5,6 +5,7 @@ use crate::areas::{self, Hosts};
 use crate::common::cluster::Running;
 use crate::common::flat::{DEVICE, Flat};
 use crate::measure::{Figures, Flow, Row};
+use anyhow::{Context, Result};
 use std::process::{Command, Stdio};
 
 /// The MTU of the guest's link.
@@ -66,7 +67,7 @@ pub(crate) fn measure_all(options: &Options) {
             };
             match measured {
                 Ok(figures) => row.rounds.push(figures),
-                Err(why) => row.missing = Some(why),
+                Err(why) => row.missing = Some(format!("{why:#}")),
             }
         }
     }
@@ -92,9 +93,9 @@ fn gid_index(device: &str, address: &str) -> Option<usize> {
 
 /// `ib_write_bw` or `ib_send_bw` of the package perftest, from one device to the other. The first polls for completions, which takes the
 /// one processor from the devices; that it waits for them is possible with the second only.
-fn bandwidth(program: &str) -> Result<Figures, String> {
+fn bandwidth(program: &str) -> Result<Figures> {
     let command = |device: &str, address: &str| {
-        let index = gid_index(device, address).ok_or("no GID")?;
+        let index = gid_index(device, address).context("no GID")?;
         let mut command = Command::new(program);
         command.args(["--ib-dev", device, "--gid-index", &index.to_string(), "--report_gbits", "-F"]);
         command.args(["--size", &MESSAGE.to_string(), "--iters", &MESSAGES.to_string()]);
@@ -102,20 +103,20 @@ fn bandwidth(program: &str) -> Result<Figures, String> {
             command.arg("--events");
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Ok::<_, String>(command)
+        Ok::<_, anyhow::Error>(command)
     };
-    let failed = |error: std::io::Error| format!("{program} (apt-get install perftest): {error}");
-    let mut server = command("rxe1", "10.9.0.2")?.spawn().map_err(failed)?;
+    let needed = || format!("{program} (apt-get install perftest)");
+    let mut server = command("rxe1", "10.9.0.2")?.spawn().with_context(needed)?;
     // It listens a moment later.
     std::thread::sleep(std::time::Duration::from_secs(2));
-    let output = command("rxe0", "10.9.0.1")?.arg("10.9.0.2").output().map_err(failed);
-    let ended = server.wait().map_err(failed)?;
+    let output = command("rxe0", "10.9.0.1")?.arg("10.9.0.2").output().with_context(needed);
+    let ended = server.wait().with_context(needed)?;
     let output = output?;
     let text = String::from_utf8_lossy(&output.stdout);
     // bytes, iterations, peak, average, messages.
     let line = text.lines().find(|line| line.trim_start().starts_with(&MESSAGE.to_string()));
     let average = line.and_then(|line| line.split_whitespace().nth(3)?.parse::<f64>().ok());
     let said = || format!("{text} {} {ended}", String::from_utf8_lossy(&output.stderr));
-    let gbits = average.ok_or_else(said)?;
+    let gbits = average.with_context(said)?;
     Ok(Figures { flow: Some(Flow { gbits, cpu: f64::NAN }), times: None })
 }

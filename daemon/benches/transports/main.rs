@@ -13,6 +13,7 @@ mod measure;
 mod raw;
 mod rivals;
 
+use anyhow::{Result, anyhow, ensure};
 use common::cluster::Cluster;
 use hectare_hosts::Settings;
 use hectare_testing::processor;
@@ -33,11 +34,9 @@ impl LinkKind {
         if self == LinkKind::Udp { "udp" } else { "dpdk" }
     }
 
-    fn is_built(self) -> Result<(), String> {
-        match self {
-            LinkKind::Dpdk if !cfg!(feature = "dpdk") => Err("built without the feature dpdk".into()),
-            _ => Ok(()),
-        }
+    fn is_built(self) -> Result<()> {
+        ensure!(self == LinkKind::Udp || cfg!(feature = "dpdk"), "built without the feature dpdk");
+        Ok(())
     }
 }
 
@@ -153,10 +152,10 @@ fn hosts(mtu: u32) -> Option<Cluster> {
     Cluster::configured(&ports, &Settings { mtu, segments: true, ..Settings::default() })
 }
 
-type Link<'a> = (String, Box<dyn Fn() -> Result<Figures, String> + 'a>);
+type Link<'a> = (String, Box<dyn Fn() -> Result<Figures> + 'a>);
 
 /// All links, in turns, so that a slow time of the machine is one of all.
-fn measure(cluster: &Cluster, mtu: u32, bare: &Result<PathBuf, String>, options: &Options) -> Vec<Row> {
+fn measure(cluster: &Cluster, mtu: u32, bare: &Result<PathBuf>, options: &Options) -> Vec<Row> {
     let mut links: Vec<Link<'_>> = Vec::new();
     for kind in [LinkKind::Udp, LinkKind::Dpdk] {
         links.push((format!("{}, raw", kind.name()), Box::new(move || of_raw(cluster, kind, mtu, options))));
@@ -167,7 +166,7 @@ fn measure(cluster: &Cluster, mtu: u32, bare: &Result<PathBuf, String>, options:
     }
     links.push((
         "C over DPDK, same device".into(),
-        Box::new(|| rivals::bare(cluster, bare.as_ref().map_err(Clone::clone)?, mtu, options)),
+        Box::new(|| rivals::bare(cluster, bare.as_ref().map_err(|why| anyhow!("{why:#}"))?, mtu, options)),
     ));
     links.push(("iperf3 TCP".into(), Box::new(|| rivals::iperf(cluster, options, &[]))));
     let length = (mtu - 28).to_string();
@@ -186,14 +185,14 @@ fn measure(cluster: &Cluster, mtu: u32, bare: &Result<PathBuf, String>, options:
         for ((_, measure), row) in links.iter().zip(&mut rows).filter(|(_, row)| row.missing.is_none()) {
             match measure() {
                 Ok(figures) => row.rounds.push(figures),
-                Err(why) => row.missing = Some(why),
+                Err(why) => row.missing = Some(format!("{why:#}")),
             }
         }
     }
     rows
 }
 
-fn of_raw(cluster: &Cluster, kind: LinkKind, mtu: u32, options: &Options) -> Result<Figures, String> {
+fn of_raw(cluster: &Cluster, kind: LinkKind, mtu: u32, options: &Options) -> Result<Figures> {
     kind.is_built()?;
     let at = |host: usize| match kind {
         LinkKind::Udp => SocketAddr::from((cluster.network.address(host), 7200 + host as u16)),

@@ -1,4 +1,5 @@
 //! The measurements: bytes received within a time, the processor time that they cost, and round trips.
+use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -126,7 +127,7 @@ impl Talking {
     }
 
     /// The next line that begins so; else what it said last.
-    pub(crate) fn until(&mut self, word: &str) -> Result<String, String> {
+    pub(crate) fn until(&mut self, word: &str) -> Result<String> {
         while let Some(Ok(line)) = self.lines.next() {
             if line.starts_with(word) {
                 return Ok(line);
@@ -134,8 +135,8 @@ impl Talking {
         }
         let mut said = String::new();
         let mut errors = self.child.stderr.take().expect("it is asked once");
-        std::io::Read::read_to_string(&mut errors, &mut said).map_err(|error| error.to_string())?;
-        Err(said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it ended").to_owned())
+        std::io::Read::read_to_string(&mut errors, &mut said)?;
+        bail!("{}", said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it ended"))
     }
 }
 
@@ -147,11 +148,10 @@ impl Drop for Talking {
 }
 
 /// The flow from one program to another, which says when a window begins and what came within it.
-pub(crate) fn flow(receives: Command, sends: Command) -> Result<Flow, String> {
-    let start = |command| Talking::start(command).map_err(|error| error.to_string());
-    let mut receiver = start(receives)?;
+pub(crate) fn flow(receives: Command, sends: Command) -> Result<Flow> {
+    let mut receiver = Talking::start(receives)?;
     receiver.until("ready")?;
-    let mut sender = start(sends)?;
+    let mut sender = Talking::start(sends)?;
     sender.until("ready")?;
     let processes = [receiver.child.id() as i32, sender.child.id() as i32];
     receiver.until("begin")?;
@@ -162,9 +162,8 @@ pub(crate) fn flow(receives: Command, sends: Command) -> Result<Flow, String> {
 }
 
 /// The times of one program that asks another one.
-pub(crate) fn times(answers: Command, asks: Command) -> Result<(f64, f64), String> {
-    let start = |command| Talking::start(command).map_err(|error| error.to_string());
-    let mut answerer = start(answers)?;
+pub(crate) fn times(answers: Command, asks: Command) -> Result<(f64, f64)> {
+    let mut answerer = Talking::start(answers)?;
     answerer.until("ready")?;
-    Ok(times_of(&start(asks)?.until("times ")?))
+    Ok(times_of(&Talking::start(asks)?.until("times ")?))
 }

@@ -3,7 +3,7 @@ use crate::common::cluster::Cluster;
 use crate::measure::{Figures, Flow, flow, times};
 use crate::raw::times_line;
 use crate::{Options, program};
-use std::io::ErrorKind;
+use anyhow::{Context, Result, ensure};
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,27 +13,23 @@ const TURNS: usize = 20_000;
 const WARM_TURNS: usize = 500;
 
 /// iperf3 from the first host to the second, with such options.
-pub(crate) fn iperf(cluster: &Cluster, options: &Options, more: &[&str]) -> Result<Figures, String> {
-    let there = |error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => "iperf3 is not there".to_owned(),
-        _ => error.to_string(),
-    };
-    Command::new("iperf3").arg("--version").output().map_err(there)?;
+pub(crate) fn iperf(cluster: &Cluster, options: &Options, more: &[&str]) -> Result<Figures> {
+    Command::new("iperf3").arg("--version").output().context("iperf3")?;
     let mut serves = cluster.network.command(1, "iperf3");
-    let mut serves = serves.args(["--server", "--one-off"]).stdout(Stdio::null()).spawn().map_err(there)?;
+    let mut serves = serves.args(["--server", "--one-off"]).stdout(Stdio::null()).spawn()?;
     std::thread::sleep(Duration::from_millis(300));
     let address = cluster.network.address(1).to_string();
     let seconds = options.window().as_secs_f64().ceil().to_string();
     let mut asks = cluster.network.command(0, "iperf3");
     asks.args(["--client", &address, "--json", "--time", &seconds]).args(more);
-    let said = asks.output().map_err(there)?;
+    let said = asks.output()?;
     let _ = serves.wait();
-    let said: serde_json::Value = serde_json::from_slice(&said.stdout).map_err(|error| error.to_string())?;
+    let said: serde_json::Value = serde_json::from_slice(&said.stdout)?;
     let end = &said["end"];
     let sum = if end["sum_received"].is_object() { &end["sum_received"] } else { &end["sum"] };
     // Of UDP, the sender's rate, and what part of it was lost.
     let kept = 1.0 - if more.is_empty() { 0.0 } else { sum["lost_percent"].as_f64().unwrap_or(0.0) / 100.0 };
-    let rate = sum["bits_per_second"].as_f64().ok_or("iperf3 says no rate")?;
+    let rate = sum["bits_per_second"].as_f64().context("iperf3 says no rate")?;
     let kept = if end["sum_received"].is_object() { 1.0 } else { kept };
     let gbits = rate * kept / 1e9;
     let busy = &end["cpu_utilization_percent"];
@@ -46,7 +42,7 @@ pub(crate) fn iperf(cluster: &Cluster, options: &Options, more: &[&str]) -> Resu
 }
 
 /// A datagram of 64 bytes there and back, by sockets that spin.
-pub(crate) fn ping(cluster: &Cluster) -> Result<Figures, String> {
+pub(crate) fn ping(cluster: &Cluster) -> Result<Figures> {
     let address = format!("{}:7717", cluster.network.address(1));
     let side = |host: usize, side: &str| {
         let mut command = cluster.network.command(host, program());
@@ -82,13 +78,11 @@ pub(crate) fn play_ping(side: &str, address: &str) {
 }
 
 /// Compiles the C program; why that is not possible.
-pub(crate) fn compile(into: &Path) -> Result<PathBuf, String> {
+pub(crate) fn compile(into: &Path) -> Result<PathBuf> {
     let asked = Command::new("pkg-config").args(["--cflags", "--libs-only-L", "libdpdk"]).output();
-    let flags = match asked {
-        Ok(said) if said.status.success() => String::from_utf8_lossy(&said.stdout).into_owned(),
-        Ok(_) => return Err("no DPDK for C: libdpdk-dev is not there".into()),
-        Err(error) => return Err(format!("pkg-config: {error}")),
-    };
+    let said = asked.context("pkg-config")?;
+    ensure!(said.status.success(), "no DPDK for C: libdpdk-dev is not there");
+    let flags = String::from_utf8_lossy(&said.stdout);
     let (source, to) =
         (Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/transports/bare.c"), into.join("bare"));
     let mut compiler = Command::new("cc");
@@ -96,27 +90,19 @@ pub(crate) fn compile(into: &Path) -> Result<PathBuf, String> {
     for library in ["ethdev", "mbuf", "mempool", "ring", "eal"] {
         compiler.arg(format!("-lrte_{library}"));
     }
-    match compiler.output() {
-        Ok(said) if said.status.success() => Ok(to),
-        Ok(said) => {
-            Err(String::from_utf8_lossy(&said.stderr).lines().next().unwrap_or("cc fails").to_owned())
-        }
-        Err(error) => Err(format!("cc: {error}")),
-    }
+    let said = compiler.output().context("cc")?;
+    let fault = String::from_utf8_lossy(&said.stderr);
+    ensure!(said.status.success(), "{}", fault.lines().next().unwrap_or("cc fails"));
+    Ok(to)
 }
 
-fn mac(cluster: &Cluster, host: usize) -> Result<String, String> {
-    let said = cluster.network.command(host, "cat").arg("/sys/class/net/eth0/address").output();
-    Ok(String::from_utf8_lossy(&said.map_err(|error| error.to_string())?.stdout).trim().to_owned())
+fn mac(cluster: &Cluster, host: usize) -> Result<String> {
+    let said = cluster.network.command(host, "cat").arg("/sys/class/net/eth0/address").output()?;
+    Ok(String::from_utf8_lossy(&said.stdout).trim().to_owned())
 }
 
 /// The C program over the device that our port is on.
-pub(crate) fn bare(
-    cluster: &Cluster,
-    program: &Path,
-    mtu: u32,
-    options: &Options,
-) -> Result<Figures, String> {
+pub(crate) fn bare(cluster: &Cluster, program: &Path, mtu: u32, options: &Options) -> Result<Figures> {
     // As our port chooses them.
     let room = (mtu + 128).next_multiple_of(1024);
     let device = format!("net_af_packet0,iface=eth0,framesz={room},blocksz={},framecnt=512", room * 4);

@@ -53,7 +53,7 @@ pub(super) fn check(dir: &RunDir, connection: &Connection, name: &str, as_json: 
     }
 }
 
-/// What is wrong with a worker by itself.
+/// The fault of a worker, apart from what it has to do with others.
 fn state_of(worker: &WorkerInfo, snapshot: &Snapshot) -> Option<String> {
     let WorkerInfo { rank, pid, .. } = worker;
     let is_stopped = snapshot.workers.iter().any(|seen| seen.rank == *rank && seen.stopped);

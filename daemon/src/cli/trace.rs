@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const ANSWER: Duration = Duration::from_secs(3);
 /// Between two questions.
 const PAUSE: Duration = Duration::from_millis(50);
-/// So many versions are remembered for the time that their first step was.
+/// The number of versions whose first step's time is remembered.
 const VERSIONS: usize = 64;
 
 /// Options of a trace.

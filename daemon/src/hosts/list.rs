@@ -37,7 +37,7 @@ impl<'a> Part<'a> {
         Err(ListError { line: self.line, column: self.column, what: what.into() })
     }
 
-    /// The part behind the first so many bytes.
+    /// The part behind the first `bytes` bytes.
     fn from(self, bytes: usize) -> Part<'a> {
         let (before, text) = self.text.split_at(bytes);
         Part { text, column: self.column + before.chars().count(), ..self }

@@ -25,7 +25,7 @@ pub struct Place {
     pub ranks: Range<u32>,
 }
 
-/// Hosts that cannot run so many ranks.
+/// Hosts that cannot run the ranks that are asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {

@@ -99,7 +99,7 @@ fn write_all(orders: &Receiver<Order>, out: impl Write) {
 fn tell(told: &mut u64) {
     let dropped = COUNTS.log_lines_dropped();
     if dropped > *told {
-        tracing::warn!(dropped, "lines of the log are missing; so many since the daemon began");
+        tracing::warn!(dropped, "lines of the log are missing (the number since the daemon began)");
         // That line may be dropped as well; then the next one says it.
         *told = if COUNTS.log_lines_dropped() == dropped { dropped } else { *told };
     }

@@ -25,7 +25,7 @@ impl Scraper {
         Scraper { dir, connection: None, since, errors: 0 }
     }
 
-    /// The metrics as they are now, with so many areas of each job. What cannot be had is left out, counted and logged.
+    /// The metrics as they are now, with at most `areas` areas of each job. Jobs that cannot be read are left out, counted and logged.
     pub(super) fn scrape(&mut self, areas: usize) -> String {
         let begin = Instant::now();
         let mut out = Exposition::default();

@@ -255,7 +255,7 @@ fn loops_of_every_kind_have_the_bits_of_one_host() {
             assert_eq!(said.matches(line.as_str()).count(), workers, "{kind}, {per_host} on each host");
         }
     }
-    // What checked loops find, they find on all hosts; they have an order of their own.
+    // Checked loops, which run in another order, report their findings on all hosts.
     let list = cluster.list(1);
     let args = ["--hosts", &list, "--timeout", "60", "-x", "HECTARE_CHECK=1"];
     let said = cluster.run(&args, &script(&cluster, "all"));

@@ -3,7 +3,7 @@ use super::shared::Shared;
 use crate::error::{Error, Unshared};
 use crate::segment::layout::ANSWER_WORDS;
 
-/// Why a name that workers wait for is not to be had.
+/// Why a name that workers wait for cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {

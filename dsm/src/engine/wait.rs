@@ -1,6 +1,8 @@
 //! Waiting: spin while there is a core for everybody, yield when there is not, then sleep on a futex.
 use crate::protocol::round::Pause;
 use crate::protocol::word::{Phase, RoundWord, SLEEP};
+use rustix::io::Errno;
+use rustix::thread::futex::{self, ClockId, Timespec};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -143,53 +145,35 @@ pub(crate) fn low_half(word: &AtomicU64) -> &AtomicU32 {
     unsafe { &*std::ptr::from_ref(word).cast::<AtomicU32>().add(half) }
 }
 
-fn timespec(length: Duration) -> libc::timespec {
-    libc::timespec { tv_sec: length.as_secs() as libc::time_t, tv_nsec: length.subsec_nanos().into() }
+fn timespec(length: Duration) -> Timespec {
+    Timespec { tv_sec: length.as_secs() as i64, tv_nsec: length.subsec_nanos().into() }
 }
 
 /// Sleeps while `*word == value`, at most `length`. False if the time ran out.
 pub(crate) fn futex_wait(word: &AtomicU32, value: u32, length: Duration) -> bool {
-    let timeout = timespec(length);
-    // SAFETY: the address is valid for the call; not private, since other processes may wake.
-    let code = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &timeout) };
-    code == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ETIMEDOUT)
+    // Not private, since other processes may wake.
+    futex::wait(word, futex::Flags::empty(), value, Some(&timespec(length))) != Err(Errno::TIMEDOUT)
 }
 
 /// Wakes everybody who sleeps on the word.
 pub(crate) fn futex_wake_all(word: &AtomicU32) {
-    // SAFETY: the address is valid for the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
-}
-
-#[repr(C)]
-struct FutexWaitv {
-    value: u64,
-    address: u64,
-    flags: u32,
-    reserved: u32,
+    // It fails for addresses alone that are none.
+    let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
 }
 
 /// Sleeps while both words have their values (Linux 5.16; before that, a short sleep on the first).
 pub(crate) fn futex_wait_either(words: [(&AtomicU32, u32); 2], length: Duration) -> bool {
-    const FUTEX2_SIZE_U32: u32 = 2;
-    let waits = words.map(|(word, value)| FutexWaitv {
-        value: value.into(),
-        address: word.as_ptr() as u64,
-        flags: FUTEX2_SIZE_U32,
-        reserved: 0,
+    let waits = words.map(|(word, value)| {
+        let mut wait = futex::Wait::new();
+        (wait.val, wait.uaddr) = (value.into(), futex::WaitPtr::new(word.as_ptr().cast()));
+        wait.flags = futex::WaitFlags::SIZE_U32;
+        wait
     });
     let deadline = crate::memory::clock::now_ns().saturating_add(crate::memory::clock::nanos(length));
     let until = timespec(Duration::from_nanos(deadline));
-    // SAFETY: `waits` and `until` are valid for the call.
-    let code = unsafe {
-        libc::syscall(libc::SYS_futex_waitv, waits.as_ptr(), waits.len(), 0, &until, libc::CLOCK_MONOTONIC)
-    };
-    if code >= 0 {
-        return true;
-    }
-    match std::io::Error::last_os_error().raw_os_error() {
-        Some(libc::ENOSYS) => futex_wait(words[0].0, words[0].1, Duration::from_millis(1)),
-        Some(libc::ETIMEDOUT) => false,
+    match futex::waitv(&waits, futex::WaitvFlags::empty(), Some(&until), ClockId::Monotonic) {
+        Err(Errno::NOSYS) => futex_wait(words[0].0, words[0].1, Duration::from_millis(1)),
+        Err(Errno::TIMEDOUT) => false,
         _ => true,
     }
 }

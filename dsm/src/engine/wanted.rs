@@ -1,4 +1,4 @@
-//! What a process reports to the agent: changes, names that are waited for and that no area here has, and areas of other hosts to
+//! Reports of a process to the agent: changes, names that are waited for and that no area here has, and areas of other hosts to
 //! which workers attached with another element type.
 use super::area_core::AreaCore;
 use super::directory::Directory;

@@ -1,4 +1,8 @@
 //! Processes by id and start time, so that a reused id is told apart.
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal, test_kill_process};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -9,6 +13,10 @@ fn stat(pid: u32, place: usize) -> u64 {
     // The second field is the command in parentheses and may hold anything.
     let after = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     after.split_whitespace().nth(place - 3).and_then(|field| field.parse().ok()).unwrap_or(0)
+}
+
+fn id_of(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
 /// The start time of a process in clock ticks since boot; 0 if it cannot be read.
@@ -57,10 +65,7 @@ pub(crate) fn may_run(pid: u32, started: u64, stack_then: u64) -> Option<bool> {
     if started == 0 {
         return None;
     }
-    // SAFETY: asks whether the process is there, and sends nothing.
-    let gone = unsafe { libc::kill(pid as libc::pid_t, 0) } != 0
-        && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
-    if gone {
+    if id_of(pid).is_none_or(|id| test_kill_process(id) == Err(Errno::SRCH)) {
         return Some(false);
     }
     let found = start_time(pid);
@@ -86,42 +91,24 @@ pub(crate) fn may_run(pid: u32, started: u64, stack_then: u64) -> Option<bool> {
 
 /// Ends a process by SIGKILL if it is still the one that started at `started`; true if a signal was sent.
 pub(crate) fn kill(pid: u32, started: u64) -> bool {
-    let Ok(id) = libc::pid_t::try_from(pid) else { return false };
-    // SAFETY: plain system calls; the descriptor is owned here and closed. Between opening it and reading
-    // the start time the id cannot come to mean another process for the descriptor.
-    unsafe {
-        let descriptor = libc::syscall(libc::SYS_pidfd_open, id, 0) as libc::c_int;
-        if descriptor < 0 {
-            return false;
-        }
-        let same = start_time(pid) == started;
-        let none = std::ptr::null_mut::<libc::siginfo_t>();
-        let sent =
-            same && libc::syscall(libc::SYS_pidfd_send_signal, descriptor, libc::SIGKILL, none, 0) == 0;
-        libc::close(descriptor);
-        sent
-    }
+    let Some(id) = id_of(pid) else { return false };
+    // Between opening it and reading the start time the id cannot come to mean another process for the descriptor.
+    let Ok(process) = pidfd_open(id, PidfdFlags::empty()) else { return false };
+    start_time(pid) == started && pidfd_send_signal(process, Signal::KILL).is_ok()
 }
 
 /// Waits until a process has ended, with all threads, and has given up all files that it had: it is a zombie, or gone. False if it
 /// has not after `limit`.
 pub(crate) fn wait_for_end(pid: u32, started: u64, limit: Duration) -> bool {
-    let Ok(id) = libc::pid_t::try_from(pid) else { return true };
-    // SAFETY: plain system calls; the descriptor is owned here and closed. Between opening it and reading the start time the id
-    // cannot come to mean another process for the descriptor.
-    unsafe {
-        let descriptor = libc::syscall(libc::SYS_pidfd_open, id, 0) as libc::c_int;
-        if descriptor < 0 {
-            let is_gone = std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
-            return is_gone || looks_for_end(pid, started, limit);
-        }
-        let is_another = start_time(pid) != started;
-        let mut ends = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
-        let limit = libc::c_int::try_from(limit.as_millis()).unwrap_or(libc::c_int::MAX);
-        let has_ended = is_another || libc::poll(&mut ends, 1, limit) == 1;
-        libc::close(descriptor);
-        has_ended
-    }
+    let Some(id) = id_of(pid) else { return true };
+    // As in `kill`.
+    let process = match pidfd_open(id, PidfdFlags::empty()) {
+        Ok(process) => process,
+        Err(Errno::SRCH) => return true,
+        Err(_) => return looks_for_end(pid, started, limit),
+    };
+    let limit = Timespec::try_from(limit).ok();
+    start_time(pid) != started || poll(&mut [PollFd::new(&process, PollFlags::IN)], limit.as_ref()) == Ok(1)
 }
 
 /// The same where the kernel tells of no processes by descriptors: by `/proc`.
@@ -138,29 +125,19 @@ fn looks_for_end(pid: u32, started: u64, limit: Duration) -> bool {
 
 /// The cores that this process may run on.
 pub(crate) fn allowed_cores() -> Vec<usize> {
-    // SAFETY: zero is an empty set, which the call fills.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
-            return Vec::new();
-        }
-        (0..libc::CPU_SETSIZE as usize).filter(|&core| libc::CPU_ISSET(core, &set)).collect()
-    }
+    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()
 }
 
 /// Binds the calling thread to one core; false if the system refuses.
 pub(crate) fn pin_thread(core: usize) -> bool {
-    // SAFETY: zero is an empty set; `core` came from `allowed_cores` and fits it.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(core, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0
-    }
+    let mut set = CpuSet::new();
+    set.set(core);
+    sched_setaffinity(None, &set).is_ok()
 }
 
 pub(crate) fn thread_id() -> u32 {
-    // SAFETY: a plain system call.
-    unsafe { libc::gettid() as u32 }
+    rustix::thread::gettid().as_raw_pid() as u32
 }
 
 #[cfg(test)]

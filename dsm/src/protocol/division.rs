@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Smallest area that is divided: below, calling the others costs more than they bring.
 pub(crate) const LEAST_BYTES: u64 = 128 << 10;
-/// Speeds are noted in every so many rounds.
+/// The number of rounds in one of which speeds are noted.
 const NOTE: u64 = 4;
-/// In every so many rounds an area is divided, whatever was measured.
+/// The number of rounds in one of which an area is divided, whatever was measured.
 const EXPLORE: u64 = 64;
 /// The cost of a chunk for somebody else beside its copying, in nanoseconds.
 const HANDSHAKE_NS: u64 = 400;
-/// Speeds are kept in nanoseconds for so many bytes.
+/// The bytes to which the nanoseconds of speeds refer.
 const PER_BYTES: u64 = 1 << 20;
 
 /// Measured speeds; zero where none is known. Relaxed throughout: estimates, whose updates may be lost.
@@ -35,7 +35,7 @@ impl Speeds {
         round.is_multiple_of(NOTE)
     }
 
-    /// Notes that the owner of an area, or another, took so long for so many bytes of it.
+    /// Notes that the owner of an area, or another, took `ns` for `bytes` of it.
     pub(crate) fn note(&self, by_owner: bool, bytes: u64, ns: u64) {
         let mean = if by_owner { &self.own } else { &self.other };
         let sample = (ns * PER_BYTES / bytes.max(1)).clamp(1, u64::from(u32::MAX / 8)) as u32;

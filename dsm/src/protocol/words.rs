@@ -57,7 +57,7 @@ pub(crate) fn wait<C, R, E>(
 pub struct SlotRing(u64);
 
 impl SlotRing {
-    /// A ring of so many slots, at least one.
+    /// A ring of `slots` slots, at least one.
     pub const fn new(slots: u64) -> SlotRing {
         assert!(slots > 0);
         SlotRing(slots)

@@ -1,35 +1,26 @@
 //! Checks of a descriptor that somebody passed on, before it is mapped.
 use super::layout::{Config, Header, LAYOUT_VERSION, MAGIC, Map};
 use crate::error::Error;
-use crate::segment::mapping::{Segment, last_os_error};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use crate::segment::mapping::{Segment, failed};
+use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
+use rustix::io::pread;
+use std::os::fd::BorrowedFd;
 
 impl Segment {
     /// Checks the descriptor of a segment without mapping it. What is in the segment is read once, and what is
     /// returned is what was checked: others may change it at any time.
     pub(crate) fn inspect(fd: BorrowedFd<'_>) -> Result<(Map, Config), Error> {
         let refuse = |what: String| Error::NotASegment { what };
-        // SAFETY: zero is a valid stat, which the call then fills; plain system calls.
-        let (size, seals) = unsafe {
-            let mut stat: libc::stat = std::mem::zeroed();
-            if libc::fstat(fd.as_raw_fd(), &mut stat) != 0 {
-                return Err(last_os_error("fstat"));
-            }
-            (stat.st_size as u64, libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS))
-        };
-        let (fixed, closed) = (
-            libc::F_SEAL_GROW | libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL,
-            libc::F_SEAL_WRITE | libc::F_SEAL_FUTURE_WRITE,
-        );
-        if seals < 0 || seals & fixed != fixed || seals & closed != 0 {
+        let size = fstat(fd).map_err(failed("fstat"))?.st_size as u64;
+        let fixed = SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+        let closed = SealFlags::WRITE | SealFlags::FUTURE_WRITE;
+        if !fcntl_get_seals(fd).is_ok_and(|seals| seals.contains(fixed) && !seals.intersects(closed)) {
             return Err(refuse(
                 "the descriptor is not a memfd that is sealed in size and nothing else".into(),
             ));
         }
         let mut head = vec![0u8; size_of::<Header>()];
-        // SAFETY: `head` is writable for its length.
-        let got = unsafe { libc::pread(fd.as_raw_fd(), head.as_mut_ptr().cast(), head.len(), 0) };
-        if got != head.len() as isize {
+        if pread(fd, &mut head[..], 0) != Ok(head.len()) {
             return Err(refuse(format!("{size} bytes are too few for a header")));
         }
         let at = |offset: usize, len: usize| &head[offset..offset + len];

@@ -5,14 +5,18 @@ use super::layout::{
 };
 use crate::error::Error;
 use crate::memory::mutex::RobustMutex;
+use crate::memory::process_limits::{check_file_size, no_address_space};
 use crate::protocol::doorbell::Doorbell;
 use crate::protocol::index::Index;
 use crate::protocol::ownership::OwnershipWord;
 use crate::protocol::remote_clocks::{HostRecord, RemoteClocks};
 use crate::protocol::round::{Rounds, Seat, slot_state};
 use crate::segment::tally::Tally;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// One process's mapping of a job's segment.
@@ -33,20 +37,14 @@ unsafe impl Send for Segment {}
 // SAFETY: as for Send.
 unsafe impl Sync for Segment {}
 
-pub(crate) fn last_os_error(call: &'static str) -> Error {
-    Error::Os { call, source: std::io::Error::last_os_error() }
+/// Makes the error of a system call.
+pub(crate) fn failed(call: &'static str) -> impl FnOnce(Errno) -> Error {
+    move |error| Error::Os { call, source: error.into() }
 }
 
 /// Bytes of memory behind a descriptor at this moment.
 pub(crate) fn resident_bytes(fd: &OwnedFd) -> Result<u64, Error> {
-    // SAFETY: zero is a valid stat, which the call fills.
-    unsafe {
-        let mut stat: libc::stat = std::mem::zeroed();
-        if libc::fstat(fd.as_raw_fd(), &mut stat) != 0 {
-            return Err(last_os_error("fstat"));
-        }
-        Ok(stat.st_blocks as u64 * 512)
-    }
+    Ok(fstat(fd).map_err(failed("fstat"))?.st_blocks as u64 * 512)
 }
 
 impl Segment {
@@ -56,26 +54,13 @@ impl Segment {
             what: "reserve_bytes or a table size overflows the address space".into(),
         };
         let map = Map::of(&config).ok_or_else(too_large)?;
-        crate::memory::process_limits::check_file_size(map.end)?;
-        // SAFETY: a plain system call with a valid C string.
-        let fd =
-            unsafe { libc::memfd_create(c"hectare".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
-        if fd < 0 {
-            return Err(last_os_error("memfd_create"));
-        }
-        // SAFETY: `fd` was just opened and is owned by nobody else.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let len = libc::off_t::try_from(map.end).map_err(|_| too_large())?;
-        // SAFETY: plain system calls on an open descriptor.
-        unsafe {
-            if libc::ftruncate(fd.as_raw_fd(), len) != 0 {
-                return Err(last_os_error("ftruncate"));
-            }
-            let seals = libc::F_SEAL_GROW | libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;
-            if libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) != 0 {
-                return Err(last_os_error("fcntl(F_ADD_SEALS)"));
-            }
-        }
+        check_file_size(map.end)?;
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let fd = memfd_create("hectare", flags).map_err(failed("memfd_create"))?;
+        i64::try_from(map.end).map_err(|_| too_large())?;
+        ftruncate(&fd, map.end).map_err(failed("ftruncate"))?;
+        let seals = SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+        fcntl_add_seals(&fd, seals).map_err(failed("fcntl(F_ADD_SEALS)"))?;
         let segment = Segment::map(fd, map, config)?;
         segment.initialize(ranks);
         Ok(segment)
@@ -95,34 +80,25 @@ impl Segment {
         // SAFETY: reserves fresh address space, then replaces a 2 MiB-aligned part of it, which nobody uses
         // yet, by the mapping; what the reservation has beyond it is given back.
         let base = unsafe {
-            let prot = libc::PROT_READ | libc::PROT_WRITE;
-            let reserved = libc::mmap(
-                std::ptr::null_mut(),
-                len + huge,
-                libc::PROT_NONE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            );
-            if reserved == libc::MAP_FAILED {
-                let call = "mmap of the reserved range";
-                return Err(crate::memory::process_limits::no_address_space(call, (len + huge) as u64));
-            }
+            let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+            let reserved = mmap_anonymous(std::ptr::null_mut(), len + huge, ProtFlags::empty(), flags)
+                .map_err(|error| {
+                    no_address_space("mmap of the reserved range", (len + huge) as u64, error)
+                })?;
             let start = reserved as usize;
             let aligned = start.next_multiple_of(huge);
-            let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
-            let base = libc::mmap(aligned as *mut _, len, prot, flags, fd.as_raw_fd(), 0);
-            if base == libc::MAP_FAILED {
-                let error =
-                    crate::memory::process_limits::no_address_space("mmap of the segment", len as u64);
-                libc::munmap(reserved, len + huge);
-                return Err(error);
-            }
+            let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::NORESERVE;
+            let prot = ProtFlags::READ | ProtFlags::WRITE;
+            let base = mmap(aligned as *mut _, len, prot, flags, &fd, 0).map_err(|error| {
+                let _ = munmap(reserved, len + huge);
+                no_address_space("mmap of the segment", len as u64, error)
+            })?;
+            // Nothing depends on whether these are granted.
             if aligned > start {
-                libc::munmap(reserved, aligned - start);
+                let _ = munmap(reserved, aligned - start);
             }
-            libc::munmap((aligned + len) as *mut _, start + huge - aligned);
-            libc::madvise(base, len, libc::MADV_DONTFORK);
+            let _ = munmap((aligned + len) as *mut _, start + huge - aligned);
+            let _ = madvise(base, len, Advice::LinuxDontFork);
             base.cast::<u8>()
         };
         crate::memory::fork::keep_place(base, len);
@@ -282,7 +258,7 @@ impl Segment {
         (0..self.config.hosts as usize).map(|host| self.ranks_of(host).end).max().unwrap_or(0)
     }
 
-    /// Writes the hosts of a segment that was just made, of so many ranks each.
+    /// Writes the hosts of a segment that was just made; `ranks` says how many ranks each has.
     fn place_hosts(&self, ranks: &[u32]) {
         let mut first = 0;
         for (host, (record, ranks)) in self.remote_clocks().hosts.iter().zip(ranks).enumerate() {
@@ -426,7 +402,7 @@ impl Segment {
     pub(crate) fn extents(&self, backed: bool) -> (*mut crate::memory::allocator::Extent, usize) {
         let map = &self.map;
         let (at, count) = if backed { (map.backed, map.max_backed) } else { (map.extents, map.max_extents) };
-        // SAFETY: `Map::of` places so many extents there.
+        // SAFETY: `Map::of` places `count` extents there.
         (unsafe { self.base.add(at as usize).cast() }, count as usize)
     }
 
@@ -475,6 +451,6 @@ impl Drop for Segment {
         crate::memory::fork::give_place_up(self.base);
         // SAFETY: the mapping was made by `map` with this length; every handle that points into it holds
         // an `Arc` of this segment.
-        unsafe { libc::munmap(self.base.cast(), self.len) };
+        let _ = unsafe { munmap(self.base.cast(), self.len) };
     }
 }

@@ -7,7 +7,9 @@ use crate::protocol::remote_clocks::HostRecord;
 use crate::protocol::round::Seat;
 use crate::segment::mapping::Segment;
 use crate::segment::tally::Tally;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::io::{Errno, pread};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 
 /// Bytes that are asked for in one call.
 const PIECE: usize = 1 << 20;
@@ -65,25 +67,20 @@ impl TableReader {
         let bytes = count * size_of::<T>();
         let mut done = 0;
         while done < bytes {
-            let Some(at) = offset.checked_add(done as u64).and_then(|at| libc::off_t::try_from(at).ok())
-            else {
+            let Some(at) = offset.checked_add(done as u64).filter(|at| i64::try_from(*at).is_ok()) else {
                 break;
             };
             let length = (bytes - done).min(PIECE);
             // SAFETY: `table` has room for `bytes` bytes, of which `done` are filled.
-            let got = unsafe {
-                let room = table.as_mut_ptr().cast::<u8>().add(done);
-                libc::pread(self.fd.as_raw_fd(), room.cast(), length, at)
+            let room = unsafe {
+                let start = table.as_mut_ptr().cast::<MaybeUninit<u8>>().add(done);
+                std::slice::from_raw_parts_mut(start, length)
             };
-            match got {
-                0 => break,
-                got if got > 0 => done += got as usize,
-                _ => {
-                    let source = std::io::Error::last_os_error();
-                    if source.kind() != std::io::ErrorKind::Interrupted {
-                        return Err(Error::Os { call: "pread", source });
-                    }
-                }
+            match pread(&self.fd, room, at) {
+                Ok(([], _)) => break,
+                Ok((read, _)) => done += read.len(),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(Error::Os { call: "pread", source: error.into() }),
             }
         }
         // SAFETY: that many values were filled, and any bytes are one.

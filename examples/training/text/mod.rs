@@ -36,7 +36,7 @@ impl Source {
         if self.tokenized { "between spaces" } else { "letters only" }
     }
 
-    /// The text at `path`, whose words have so many letters at least. Documents without words are documents as well, so that
+    /// The text at `path`, whose words have at least `letters` letters. Documents without words are documents as well, so that
     /// their numbers are those of lines or files.
     pub(crate) fn read(&self, path: &Path, letters: usize, keep: Keep) -> Result<Documents> {
         let is_folder = path.is_dir();

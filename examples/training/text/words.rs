@@ -9,7 +9,7 @@ pub(crate) type Documents = (Vec<String>, Vec<Vec<u32>>);
 pub(crate) struct Keep {
     /// Times that the word is in the text, at least.
     pub(crate) min_count: usize,
-    /// Not so many of the most frequent ones.
+    /// How many of the most frequent ones are left out.
     pub(crate) skip_top: usize,
 }
 

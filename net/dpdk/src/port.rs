@@ -20,7 +20,7 @@ pub struct Settings {
     pub room: u32,
     /// How many buffers the port has, for both directions.
     pub buffers: u32,
-    /// Descriptors of each direction, if the driver allows so many.
+    /// Descriptors of each direction, if the driver allows that number.
     pub ring: u32,
 }
 
@@ -146,7 +146,7 @@ impl Port {
         };
         held.to = allocated;
         for (at, frame) in held.frames[..allocated].iter_mut().enumerate() {
-            // SAFETY: the shim lends so many bytes of a buffer of its own, which nobody else knows until it is sent or freed;
+            // SAFETY: the shim lends `frame.length` bytes of a buffer of its own, which nobody else knows until it is sent or freed;
             // DPDK's memory is mapped, so that it holds some bytes.
             let bytes = unsafe { std::slice::from_raw_parts_mut(frame.data, frame.length as usize) };
             let written = write(at, bytes);
@@ -183,10 +183,10 @@ impl Port {
     /// A frame that the last call of [`receive`](Self::receive) fetched, in the buffer that the device wrote to.
     ///
     /// # Panics
-    /// If there were not so many.
+    /// If fewer were received.
     pub fn frame(&mut self, at: usize) -> &mut [u8] {
         let frame = self.frames[..self.held][at];
-        // SAFETY: the buffer is held until the next `receive`, which needs `self`; so many bytes of it are the frame, and no other
+        // SAFETY: the buffer is held until the next `receive`, which needs `self`; `frame.length` bytes of it are the frame, and no other
         // frame's.
         unsafe { std::slice::from_raw_parts_mut(frame.data, frame.length as usize) }
     }

@@ -48,7 +48,7 @@ pub struct Write {
 /// An operation that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
-    /// So many writes are in the peer's memory since the last look.
+    /// The number of writes that have reached the peer's memory since the last look.
     Written(usize),
     /// The peer has sent a word: all that it had posted before is in this host's memory.
     Word(u32),
@@ -306,7 +306,7 @@ impl Pair {
         let before = done.len();
         loop {
             let mut came = [Completion::default(); 16];
-            // SAFETY: the queue is there, and `came` has room for so many.
+            // SAFETY: the queue is there, and `came` has room for that number.
             let count = unsafe {
                 let poll = self.domain.device.context.as_ref().operations.poll_cq;
                 poll(self.queue.as_ptr(), came.len() as i32, came.as_mut_ptr())

@@ -142,7 +142,7 @@ impl Region {
     /// Bytes of a region of its own, as they are now.
     ///
     /// # Panics
-    /// If it is not of its own, or has not so many bytes.
+    /// If it is not of its own, or is shorter.
     #[must_use]
     pub fn read(&self, from: usize, len: usize) -> Vec<u8> {
         let start = self.own_bytes(from, len);
@@ -153,7 +153,7 @@ impl Region {
     /// Writes bytes of a region of its own.
     ///
     /// # Panics
-    /// If it is not of its own, or has not so many bytes.
+    /// If it is not of its own, or is shorter.
     pub fn write(&mut self, from: usize, bytes: &[u8]) {
         let start = self.own_bytes(from, bytes.len());
         for (at, byte) in bytes.iter().enumerate() {

@@ -11,9 +11,9 @@ use std::net::SocketAddr;
 
 /// Recorded datagrams, of which the newest replace the oldest.
 const RECORDS: usize = 64;
-/// The two hosts exchange packets after so many inputs ..
+/// The two hosts exchange packets after this many inputs ..
 const EXCHANGE: u64 = 16;
-/// .. and begin anew after so many at the latest.
+/// .. and begin again after at most this many.
 const RENEW: u64 = 20_000;
 /// More memory than this is out of proportion.
 const MEMORY: u64 = 64 << 20;

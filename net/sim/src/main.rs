@@ -6,7 +6,7 @@ use hectare_sim::{Options, Overrides, replay, run};
 /// Hosts of a job on virtual time, with faults and a judge.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// So many seeds.
+    /// The number of seeds.
     #[arg(long, default_value_t = 500)]
     seeds: u64,
     /// The first of them.

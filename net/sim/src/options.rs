@@ -10,7 +10,7 @@ pub const MS: u64 = 1_000_000;
 pub enum Mode {
     /// A barrier after each iteration.
     Barrier,
-    /// Nobody is more than so many clocks ahead.
+    /// Nobody is ahead by more clocks than this.
     Stale(u64),
     /// Everybody runs on; there are no clocks.
     Free,
@@ -29,13 +29,13 @@ pub struct Options {
     pub iterations: u64,
     /// Groups that each host owns.
     pub groups: u64,
-    /// At most so many areas in a group.
+    /// The most areas in a group.
     pub members: u64,
-    /// At most so many lines in an area.
+    /// The most lines in an area.
     pub lines: u64,
     /// Reader copies of each area.
     pub copies: usize,
-    /// Of a thousand pairs of a host and a group of another, so many subscribe.
+    /// Pairs in a thousand, of a host and a group of another, that subscribe.
     pub attach: u64,
     /// Between the beginnings of cuts, in microseconds.
     pub interval_us: u64,
@@ -74,17 +74,17 @@ pub struct Options {
     pub deletions: u64,
     /// How many areas each host adds to its groups while the workers run.
     pub growths: u64,
-    /// Of a thousand hosts, so many have at first no memory for the copies that they would send.
+    /// Hosts in a thousand that have at first no memory for the copies that they would send.
     pub short: u64,
-    /// Of a thousand states that arrive, so many cannot be handed over to the rounds.
+    /// States in a thousand that arrive and cannot be handed over to the rounds.
     pub failing: u64,
-    /// Of a thousand rounds, so many find a worker that wants what a group of another host is now.
+    /// Rounds in a thousand that find a worker that wants the newest state of a group of another host.
     pub requests: u64,
-    /// Of a thousand groups of one area, so many are sent on demand.
+    /// Groups of one area, in a thousand, that are sent on demand.
     pub on_demand: u64,
     /// Hosts write lines of cuts into each other's memory.
     pub placing: bool,
-    /// Of a thousand of their writes, so many break the queue pair.
+    /// Writes in a thousand that break the queue pair.
     pub breaks: u64,
     /// How often a worker of each host drops an area, or claims one that was dropped.
     pub drops: u64,
@@ -92,7 +92,7 @@ pub struct Options {
     pub gives_here: u64,
     /// How often a worker of each host fails, or somebody takes its rank again.
     pub worker_deaths: u64,
-    /// So many lines are placed at one peer at a time.
+    /// The most lines that are placed at one peer at a time.
     pub place_most: u64,
     /// A host sends cuts of groups that it does not own.
     pub impostor: bool,

@@ -227,7 +227,7 @@ fn a_train_without_the_lines_that_are_missing() {
     is_found(Mutant::AnyoneJoins, &[Promise::Whole]);
 }
 
-/// What is kept and finds no room is sent anew.
+/// A cut that is kept and finds no room is sent again.
 #[test]
 fn cuts_that_wait_without_room() {
     for seed in 0..60 {

@@ -105,7 +105,7 @@ impl Inbound {
         self.description(member).map(|description| description.element)
     }
 
-    /// What is said of it to the host of its owner as of an epoch.
+    /// The subscription that the owner's host is sent, as of an epoch.
     pub(super) fn said(&self, epoch: u64) -> Subscription {
         let (stage, cut) = match &self.phase {
             Phase::Arrived { refused: true, .. } => (Stage::Busy, self.last_cut),

@@ -168,7 +168,7 @@ impl Node {
                 covers.clear();
             }
         }
-        // What the next one covers has been sent, or soon is (`Outbound::ahead`).
+        // The groups that the next one covers have been sent, or soon will be (`Outbound::ahead`).
         let is_ahead = own > limit && label > limit;
         let ahead = is_ahead.then(|| self.covered_at(host, limit + 1));
         let told = self.clocks.told.entry(host).or_default();
@@ -210,7 +210,7 @@ impl Node {
         self.tell(host, Register::Clock { clock, lowest, subscriptions, named, covers, ahead });
     }
 
-    /// What a clock covers of the groups of which a host has copies.
+    /// Up to which round a clock covers each group of which a host has copies.
     fn covered_at(&self, host: HostId, clock: u64) -> Vec<(GroupId, u64)> {
         let all = self.covered_for(host);
         all.filter_map(|(group, outbound)| Some((group, outbound.covered_round(clock)?))).collect()

@@ -73,14 +73,14 @@ pub enum Event<'b> {
         /// Who.
         peer: HostId,
     },
-    /// So many bytes may be sent from now on; the last packet may exceed them.
+    /// This many bytes may be sent from now on; the last packet may exceed them.
     Writable {
         /// Who.
         peer: HostId,
         /// Bytes.
         bytes: usize,
     },
-    /// Packets to a peer may have so many bytes, from 1100 to 65000; those of [`Config::max_payload`] again when it is
+    /// The most bytes of a packet to a peer, from 1100 to 65000; those of [`Config::max_payload`] again when it is
     /// connected again.
     Payload {
         /// Who.
@@ -163,7 +163,7 @@ pub enum Event<'b> {
         /// At least this long between the beginnings of cuts.
         interval_us: u64,
     },
-    /// What the memory says of the owner of a group of this host, or of one that is received: told of each area when an agent starts,
+    /// The owner of a group of this host, or of a received one, as the memory has it: reported for each area when an agent starts,
     /// before the group's areas.
     Owner {
         /// The group.

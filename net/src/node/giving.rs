@@ -22,7 +22,7 @@ pub(super) struct Departed {
     pub(super) inbound: Inbound,
     /// The next owner's host was told of the subscription, and that the group is left to it.
     is_told: bool,
-    /// What the present agent of that host has said meanwhile, with the serials, if it is its owner.
+    /// Registers that the present agent of that host has sent meanwhile, with their serials, if it is the owner's.
     said: Vec<(u64, Register)>,
 }
 

@@ -85,7 +85,7 @@ impl Node {
         inbound.held.retain(|held| held.cut.cut > cut);
         inbound.last_cut = inbound.last_cut.max(cut);
         self.counters.cuts_refused += 1;
-        // What has arrived is published first, and then that is said.
+        // The cut that has arrived is published before its sender is told.
         if !matches!(inbound.phase, Phase::Arrived { .. }) {
             inbound.phase = Phase::Idle;
             inbound.ended_cut = inbound.last_cut;

@@ -134,7 +134,7 @@ pub(super) struct Ride {
     pub(super) cut: u64,
     pub(super) base: u64,
     pub(super) label: u64,
-    /// It is of so many members: those that the subscriber had made copies for. It may make more meanwhile.
+    /// The members that it has: those that the subscriber had made copies for. It may make more meanwhile.
     pub(super) members: usize,
     /// The lines of these.
     pub(super) total: u64,

@@ -13,7 +13,7 @@ use std::ops::Range;
 const PIECES: u64 = 16;
 
 impl Node {
-    /// Whether a cut of so many lines is placed at a host.
+    /// Whether a cut of `lines` lines is placed at a host.
     pub(super) fn is_to_be_placed(&self, host: HostId, lines: u64) -> bool {
         lines >= self.config.place_lines.max(1) && self.peers.get(&host).is_some_and(|peer| peer.places)
     }

@@ -189,7 +189,7 @@ impl Node {
         if asks && on_demand {
             subscriber.asked = Some(forced);
         } else if forced == 0 {
-            // What it asked before, and of which this host may have heard late, was answered elsewhere.
+            // Another host answered its earlier request, which may have reached this one late.
             (subscriber.asked, subscriber.wanted) = (None, None);
         }
         outbound.note_arrived(from);

@@ -13,12 +13,12 @@ const RUN_HEADER: usize = 6;
 /// And in an announcement, which has no lines.
 const ANNOUNCED_RUN: usize = 8;
 
-/// Bytes of a data frame with so many runs, without its lines.
+/// Bytes of a data frame with `runs` runs, without its lines.
 pub(crate) fn data_cost(runs: usize) -> usize {
     1 + 8 + 2 + 8 + 2 + 2 + runs * RUN_HEADER
 }
 
-/// Bytes of an announcement of so many runs.
+/// Bytes of an announcement of `runs` runs.
 pub(crate) fn announced_cost(runs: usize) -> usize {
     1 + 8 + 2 + 8 + 2 + runs * ANNOUNCED_RUN
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Between two looks of who waits: at first, and at last.
 const SHORT_NAP: Duration = Duration::from_micros(20);
 const LONG_NAP: Duration = Duration::from_micros(500);
-/// While the port has datagrams, the socket is looked at every so many times.
+/// While the port has datagrams, the socket is looked at once in this many times.
 const TURNS: u32 = 8;
 
 /// UDP of the system, and a port for some peers: their address says by which of the two datagrams go to them. It knows nothing of what

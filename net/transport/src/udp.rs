@@ -39,7 +39,7 @@ impl Udp {
     /// A socket at `address`; its interface has MTU `mtu` ([`interface_mtu`] asks the system).
     ///
     /// # Errors
-    /// If the address is not to be had, or the system refuses the options.
+    /// If the address is not available, or the system refuses the options.
     pub fn bind(address: SocketAddr, mtu: usize) -> io::Result<Udp> {
         let socket = UdpSocket::bind(address)?;
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;

@@ -177,7 +177,7 @@ impl<T, const N: usize> Sort<T, N> {
 }
 
 impl<T, const N: usize> Entries<T, N> {
-    /// Cuts of the dimensions into so many parts each, by a sample of these entries, that balance the blocks of
+    /// Cuts of the dimensions into `parts`, by a sample of these entries, that balance the blocks of
     /// a [`Rotation`](hectare_dependence::cuts::Rotation). Where other workers hold entries too, they have to do these steps
     /// together: [`sample_keys`](Entries::sample_keys), [`Histogram::merge`], [`Cuts::balanced`],
     /// [`BlockWeights::merge`], [`BlockWeights::balance`].

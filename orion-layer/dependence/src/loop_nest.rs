@@ -142,7 +142,7 @@ pub struct NamedArray {
 pub enum Space {
     /// Every point within the bounds of the dimensions.
     Dense,
-    /// The entries of a sparse array of this name: so many, at most one iteration per entry. (Two entries may
+    /// The entries of a sparse array: its name, and how many; at most one iteration per entry. (Two entries may
     /// have the same index.)
     Entries {
         /// The array's name.

@@ -1,4 +1,4 @@
-//! Sums that are arrays: a sum for each of so many places.
+//! Sums that are arrays: a sum for each of their elements.
 use super::{Accumulator, Number};
 use hectare_dsm::bytemuck;
 use std::cell::RefCell;

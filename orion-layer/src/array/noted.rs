@@ -14,7 +14,7 @@ pub struct NotedView<'a, const N: usize> {
     notes: KeyNotes<'a>,
 }
 
-/// [`NotedView`]s of arrays of so many dimensions.
+/// [`NotedView`]s of arrays of `N` dimensions.
 #[derive(Debug)]
 pub struct NotedViewFamily<const N: usize>;
 

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// So many blocks of a file are looked at, evenly over it.
+/// The blocks of a file that are looked at, spread evenly over it.
 const BLOCKS: u64 = 64;
 const BLOCK: u64 = 4096;
 

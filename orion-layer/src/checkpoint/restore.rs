@@ -36,7 +36,7 @@ struct First {
     written: Option<Duration>,
 }
 
-/// What a worker sees of it: the checksum of its table, where that begins, and when it was written.
+/// A file as a worker sees it: the checksum of its table, where that begins, and when it was written.
 type Seen = (u64, u64, Option<Duration>);
 
 impl Context<'_> {

@@ -8,7 +8,7 @@ use crate::panics::caught;
 use crate::site::Site;
 use std::collections::BTreeMap;
 
-/// So many elements in a row are with one worker, then the next has as many, and so on around.
+/// The number of consecutive elements that one worker has; the next worker has the next ones, and so on around.
 pub(super) const BLOCK: u64 = 1024;
 
 /// The worker that has an element, and the element's place there.

@@ -7,7 +7,7 @@ use hectare_dsm::Rank;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
-/// Sums of so many blocks of values are compared before single values are.
+/// The number of blocks of values whose sums are compared before single values are.
 const BLOCKS: usize = 1024;
 
 fn hash(value: &(impl Hash + ?Sized)) -> u64 {

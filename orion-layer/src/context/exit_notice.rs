@@ -14,7 +14,7 @@ pub(super) enum ExitNotice {
 }
 
 impl ExitNotice {
-    /// In at most so many bytes.
+    /// Its bytes, at most `most`.
     pub(super) fn encode(&self, most: usize) -> Result<Vec<u8>> {
         // Lengths take a few bytes more.
         let room = most / 2;

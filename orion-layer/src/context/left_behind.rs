@@ -4,7 +4,7 @@ use super::mailbox::Mailbox;
 use crate::fabric::Frames;
 use hectare_dsm::Worker;
 
-/// What the others have said, for a worker that is not in an exchange.
+/// The others' frames and exit notices, for a worker that is not in an exchange.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Others<'c> {
     frames: Frames<'c>,

@@ -103,7 +103,7 @@ pub(crate) struct Noted {
 }
 
 impl Noted {
-    /// Of arrays with so many rows each; `None` for arrays that are not written.
+    /// Of arrays with these numbers of rows; `None` for arrays that are not written.
     pub(crate) fn new(rows: &[Option<usize>], iterations: usize) -> Result<Noted, TooMany> {
         let written: Vec<usize> = rows.iter().flatten().copied().collect();
         let mut first = 0;

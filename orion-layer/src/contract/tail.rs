@@ -2,7 +2,7 @@
 use std::ops::Range;
 
 /// The elements of a loop's relaxed and buffered arrays that are merged at fewer clocks than the others: those of rows (in one
-/// dimension, elements) from a number on, at one clock of so many, and at the last of a pass.
+/// dimension, elements) from a number on, at every n-th clock, and at the last of a pass.
 ///
 /// In between, a worker sees its own changes of a relaxed array, and of a buffered one what it was when it was merged last. A clock may merge
 /// a few more elements of a relaxed array, up to a multiple of 64. Reports of staleness are about the others.
@@ -36,7 +36,7 @@ use std::ops::Range;
 pub struct Tail {
     /// The first row.
     pub(crate) first: usize,
-    /// They are merged at one clock of so many.
+    /// They are merged at every clock whose number is a multiple of this.
     pub(crate) clocks: u64,
 }
 
@@ -75,7 +75,7 @@ impl Default for Tail {
 /// The elements of an array by how often they are merged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
-    /// So many are merged at every clock.
+    /// The number of those that are merged at every clock.
     pub(crate) head: usize,
     pub(crate) len: usize,
 }

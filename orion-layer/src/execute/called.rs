@@ -41,12 +41,41 @@ impl<K> Clone for Slice<'_, K> {
 
 impl<K> Copy for Slice<'_, K> {}
 
+/// The types of a loop.
+pub(super) trait Types {
+    type Space: IterationSpace;
+    type Arrays: Arrays;
+    type Sums: Accumulators;
+    type Keys: KeySlice<Self::Space, Self::Arrays>;
+    type Body: Body<Self::Space, Self::Arrays, Self::Sums>;
+}
+
+impl<S, A, C, K, F> Types for (S, A, C, K, F)
+where
+    S: IterationSpace,
+    A: Arrays,
+    C: Accumulators,
+    K: KeySlice<S, A>,
+    F: Body<S, A, C>,
+{
+    type Space = S;
+    type Arrays = A;
+    type Sums = C;
+    type Keys = K;
+    type Body = F;
+}
+
+/// The values of a loop's accumulators.
+pub(super) type Values<L> = <<L as Types>::Sums as Accumulators>::Values;
+/// Where a loop's iterations lie.
+pub(super) type Placed<L> = <<L as Types>::Space as IterationSpace>::Placed;
+
 /// A call of a loop, without its arrays.
-pub(super) struct Called<'c, S, C, K, F> {
+pub(super) struct Called<'c, L: Types> {
     pub(super) head: &'c LoopHead<'c>,
-    pub(super) space: &'c S,
-    pub(super) accumulators: &'c C,
+    pub(super) space: &'c L::Space,
+    pub(super) accumulators: &'c L::Sums,
     pub(super) describe: Describe<'c>,
-    pub(super) slice: Slice<'c, K>,
-    pub(super) body: &'c F,
+    pub(super) slice: Slice<'c, L::Keys>,
+    pub(super) body: &'c L::Body,
 }

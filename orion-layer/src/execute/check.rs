@@ -1,6 +1,6 @@
 //! One pass of a loop that is checked: serially, on worker 0, with everything noted.
 use super::body::guarded;
-use super::called::{Body, Called, KeySlice, Slice};
+use super::called::{Called, KeySlice, Slice, Types, Values};
 use super::findings::{Covers, Findings, PrefetchCheck, Races};
 use super::plan::LoopPlan;
 use super::{Arrays, IterationSpace, LoopHead, PassTrace, Pieces, SlicePieces};
@@ -31,31 +31,25 @@ impl Context<'_> {
         self.checking = on;
     }
 
-    pub(super) fn checked_pass<S, A, C, K, F>(
+    pub(super) fn checked_pass<L: Types>(
         &mut self,
-        called: &Called<'_, S, C, K, F>,
+        called: &Called<'_, L>,
         plan: &LoopPlan,
-        arrays: &mut A,
-    ) -> Result<C::Values>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        C: Accumulators,
-        K: KeySlice<S, A>,
-        F: Body<S, A, C>,
-    {
+        arrays: &mut L::Arrays,
+    ) -> Result<Values<L>> {
         let Called { head, space, accumulators, slice, body, .. } = *called;
         let whole: Vec<Vec<i64>> = space.bounds().iter().map(|(start, end)| vec![*start, *end]).collect();
         let placed = space.place(self, head.site, &whole, &vec![0].into(), plan.is_sorted())?;
-        let iterations = Iterations::<S> { placed: &placed, whole: &whole };
+        let iterations = Iterations::<L::Space> { placed: &placed, whole: &whole };
         self.gather(head, arrays)?;
         let mut tree = Tree::new(accumulators, 1);
         if self.rank() == 0 {
             let worked = guarded(&plan.nest, 0, || {
                 let mut sum = Some(accumulators.identities());
-                let prefetched = self.slice_each::<S, A, K>(&iterations, arrays, slice)?;
+                let prefetched =
+                    self.slice_each::<L::Space, L::Arrays, L::Keys>(&iterations, arrays, slice)?;
                 let findings =
-                    self.run_recorded::<S, A, C, F>(&iterations, plan, prefetched, arrays, body, |values| {
+                    self.run_recorded::<L>(&iterations, plan, prefetched, arrays, body, |values| {
                         sum = sum.take().map(|sum| accumulators.combine(sum, values));
                     })?;
                 sum.into_iter().for_each(|sum| tree.add(0, sum));
@@ -101,28 +95,22 @@ impl Context<'_> {
         Ok(())
     }
 
-    fn run_recorded<S, A, C, F>(
+    fn run_recorded<L: Types>(
         &mut self,
-        iterations: &Iterations<'_, S>,
+        iterations: &Iterations<'_, L::Space>,
         plan: &LoopPlan,
         mut prefetched: PrefetchCheck,
-        arrays: &mut A,
-        body: &F,
-        mut add: impl FnMut(C::Values),
-    ) -> Result<Findings>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        C: Accumulators,
-        F: Body<S, A, C>,
-    {
+        arrays: &mut L::Arrays,
+        body: &L::Body,
+        mut add: impl FnMut(Values<L>),
+    ) -> Result<Findings> {
         let parts = vec![0..1; plan.nest.arrays.len()];
         let recording = Recording::default();
         let cell = std::cell::Cell::new(0);
         let mut views = arrays.views(self.fabric.worker, &parts, PassTrace::recording(&cell, &recording))?;
         let (covers, mut races) = (Covers::new(&plan.nest), Races::new(plan));
         let mut findings = Findings::default();
-        S::one_by_one(iterations.placed, iterations.whole, &mut |index, chunk| {
+        L::Space::one_by_one(iterations.placed, iterations.whole, &mut |index, chunk| {
             add(body(Pieces::one(chunk), &mut views));
             let touches = recording.take();
             covers.check(index, &touches, &mut findings);

@@ -1,6 +1,6 @@
 //! The record of a loop for the planner: its passes here, and those that the model predicts on other numbers of hosts.
 use super::IterationSpace;
-use super::called::Called;
+use super::called::{Called, Types};
 use super::plan::LoopPlan;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -95,7 +95,7 @@ impl Drop for Recorder {
     }
 }
 
-/// The tiles of the largest rotation over which so many workers could run a loop.
+/// The tiles of the largest rotation over which `workers` workers could run a loop.
 fn most_tiles(plan: &LoopPlan, workers: usize) -> usize {
     let dims = plan.dependences.rotation_sets().iter().map(Vec::len).filter(|dims| *dims <= 3).max();
     let around = (1..dims.unwrap_or(1)).map(|_| 2 * workers);
@@ -104,9 +104,9 @@ fn most_tiles(plan: &LoopPlan, workers: usize) -> usize {
 
 impl Context<'_> {
     /// After a pass, notes it for the planner, if that has started the program. Collective.
-    pub(super) fn forecast<S: IterationSpace, C, K, F>(
+    pub(super) fn forecast<L: Types>(
         &mut self,
-        called: &Called<'_, S, C, K, F>,
+        called: &Called<'_, L>,
         plan: &LoopPlan,
         took: Duration,
     ) -> Result<()> {
@@ -166,10 +166,10 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// A pass on so many hosts; `None` on other workers than the first, which has the times, and where the schedule does not fit.
-    fn forecast_on<S: IterationSpace, C, K, F>(
+    /// A pass on `hosts` hosts; `None` on other workers than the first, which has the times, and where the schedule does not fit.
+    fn forecast_on<L: Types>(
         &mut self,
-        called: &Called<'_, S, C, K, F>,
+        called: &Called<'_, L>,
         plan: &LoopPlan,
         (request, hosts, link): (&PlanRequest, usize, Link),
         nanoseconds: f64,

@@ -5,11 +5,11 @@
 //! says. So a plan that is wrong is an error and no data race.
 use super::plan::LoopPlan;
 use super::work::{Cells, Progress};
-use crate::accumulate::{Accumulators, Tree};
+use crate::accumulate::Tree;
 use crate::context::{Context, Outcome};
-use crate::contract::{Arrays, IterationSpace, LoopArray, PassTrace};
+use crate::contract::{Arrays, LoopArray, PassTrace};
 use crate::error::{Error, Result};
-use crate::execute::called::Body;
+use crate::execute::called::Types;
 use crate::site::Site;
 use hectare_dsm::Rank;
 use hectare_dsm::tasks::{TaskGraph, TaskRun};
@@ -142,20 +142,14 @@ impl Context<'_> {
     }
 
     /// Runs this worker's tiles.
-    pub(super) fn work_in_place<S, A, C, F>(
+    pub(super) fn work_in_place<L: Types>(
         &mut self,
-        cells: &Cells<'_, S, F>,
+        cells: &Cells<'_, L>,
         mut run: TaskRun,
-        arrays: &mut A,
-        tree: &mut Tree<'_, C>,
+        arrays: &mut L::Arrays,
+        tree: &mut Tree<'_, L::Sums>,
         progress: &mut Progress,
-    ) -> Result<()>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        C: Accumulators,
-        F: Body<S, A, C>,
-    {
+    ) -> Result<()> {
         let plan = cells.plan;
         let clock_table = self.clock_table()?;
         let numbers = plan.choice.placement.in_place.as_ref().map_or(&[][..], |in_place| &in_place.arrays);
@@ -170,7 +164,7 @@ impl Context<'_> {
             let since = Instant::now();
             let trace = PassTrace::of_task(&cells.current, &task, numbers);
             let mut views = arrays.views(self.fabric.worker, &tile.parts, trace)?;
-            plan.for_each_cell(number, &tile.tile, |cell| cells.run::<A, C>(cell, &mut views, tree));
+            plan.for_each_cell(number, &tile.tile, |cell| cells.run(cell, &mut views, tree));
             drop(views);
             progress.spent.compute += since.elapsed();
             task.end();

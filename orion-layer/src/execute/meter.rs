@@ -10,7 +10,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// For so many cells; it stays at zero if it does not measure.
+    /// For `cells` cells; it stays at zero if it does not measure.
     pub(super) fn of(cells: usize, measures: bool) -> Meter {
         Meter { loads: vec![Cell::new(0); cells], measures }
     }

@@ -1,6 +1,6 @@
 //! One pass of a loop on one worker.
 use super::body::guarded;
-use super::called::{Body, Called, KeySlice};
+use super::called::{Called, Types, Values};
 use super::clocks::Clocks;
 use super::plan::LoopPlan;
 use super::prefetch_plan::take_tallies;
@@ -38,19 +38,12 @@ fn has_clocks<A: Arrays>(plan: &LoopPlan, arrays: &mut A) -> bool {
 }
 
 impl Context<'_> {
-    pub(super) fn pass<S, A, C, K, F>(
+    pub(super) fn pass<L: Types>(
         &mut self,
-        called: &Called<'_, S, C, K, F>,
+        called: &Called<'_, L>,
         plan: &LoopPlan,
-        arrays: &mut A,
-    ) -> Result<C::Values>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        C: Accumulators,
-        K: KeySlice<S, A>,
-        F: Body<S, A, C>,
-    {
+        arrays: &mut L::Arrays,
+    ) -> Result<Values<L>> {
         let Called { head, space, accumulators, slice, .. } = *called;
         if let Some(free) = &plan.free {
             return self.pass_dynamic(called, plan, free, arrays);
@@ -61,11 +54,11 @@ impl Context<'_> {
         })?;
         drop(timing);
         if plan.inspection.is_some() {
-            let found = self.inspected::<S, A, C, K, F>(called, plan, &placed, arrays)?;
+            let found = self.inspected(called, plan, &placed, arrays)?;
             let fingerprint = self.set_fingerprint(0);
             self.set_fingerprint(found.digest(fingerprint));
             if let Some(batched) = found.batched() {
-                return self.pass_in_batches::<S, A, C, K, F>(called, plan, batched, &placed, arrays);
+                return self.pass_in_batches(called, plan, batched, &placed, arrays);
             }
         }
         let mut spent = LoopReport::default();
@@ -76,7 +69,9 @@ impl Context<'_> {
                 let planned = match serves(plan, arrays) {
                     true => {
                         let every = head.relax.every;
-                        self.plan_prefetch::<S, A, K>(&placed, plan, every, arrays, slice, &mut spent)
+                        self.plan_prefetch::<L::Space, L::Arrays, L::Keys>(
+                            &placed, plan, every, arrays, slice, &mut spent,
+                        )
                     }
                     false => Ok(()),
                 };
@@ -95,12 +90,10 @@ impl Context<'_> {
         let meter = self.meter(plan);
         let worked = run.and_then(|run| {
             guarded(&plan.nest, me, || {
-                let cells = Cells::<S, F>::new(&placed, plan, called.body).metered(meter.as_ref());
+                let cells = Cells::<L>::new(&placed, plan, called.body).metered(meter.as_ref());
                 match run {
-                    None => self.work::<S, A, C, F>(&cells, arrays, &mut tree, &mut progress),
-                    Some(run) => {
-                        self.work_in_place::<S, A, C, F>(&cells, run, arrays, &mut tree, &mut progress)
-                    }
+                    None => self.work(&cells, arrays, &mut tree, &mut progress),
+                    Some(run) => self.work_in_place(&cells, run, arrays, &mut tree, &mut progress),
                 }
             })
         });

@@ -1,11 +1,11 @@
 //! One pass whose tiles are taken as they come free, on one worker.
 use super::body::guarded;
-use super::called::{Body, Called, KeySlice};
+use super::called::{Called, Types, Values};
 use super::free::{Claims, FreeTile, FreeTiles, Progress};
 use super::plan::LoopPlan;
 use super::timing::timed;
 use super::work::Cells;
-use crate::accumulate::{Accumulators, Tree};
+use crate::accumulate::Tree;
 use crate::context::Context;
 use crate::contract::{Arrays, IterationSpace, LoopArray, PassTrace};
 use crate::error::Result;
@@ -31,20 +31,13 @@ struct Turn<'t> {
 
 impl Context<'_> {
     /// [`Context::pass`], of a loop whose tiles are taken as they come free.
-    pub(super) fn pass_dynamic<S, A, C, K, F>(
+    pub(super) fn pass_dynamic<L: Types>(
         &mut self,
-        called: &Called<'_, S, C, K, F>,
+        called: &Called<'_, L>,
         plan: &LoopPlan,
         free: &FreeTiles,
-        arrays: &mut A,
-    ) -> Result<C::Values>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        C: Accumulators,
-        K: KeySlice<S, A>,
-        F: Body<S, A, C>,
-    {
+        arrays: &mut L::Arrays,
+    ) -> Result<Values<L>> {
         let Called { head, space, accumulators, .. } = *called;
         let pass = free.passes.get() + 1;
         free.passes.set(pass);
@@ -71,8 +64,8 @@ impl Context<'_> {
         let turn = Turn { free, claims, clock_table: &clock_table, pass };
         let worked = laid_out.and_then(|()| {
             guarded(&plan.nest, self.rank(), || {
-                let cells = Cells::<S, F>::new(&placed, plan, called.body);
-                self.work_dynamic::<S, A, C, F>(&cells, &turn, arrays, &mut tree, &mut spent)
+                let cells = Cells::<L>::new(&placed, plan, called.body);
+                self.work_dynamic(&cells, &turn, arrays, &mut tree, &mut spent)
             })
         });
         let took = since.elapsed();
@@ -99,20 +92,14 @@ impl Context<'_> {
     }
 
     /// Runs tiles until all are run.
-    fn work_dynamic<S, A, C, F>(
+    fn work_dynamic<L: Types>(
         &mut self,
-        cells: &Cells<'_, S, F>,
+        cells: &Cells<'_, L>,
         turn: &Turn<'_>,
-        arrays: &mut A,
-        tree: &mut Tree<'_, C>,
+        arrays: &mut L::Arrays,
+        tree: &mut Tree<'_, L::Sums>,
         spent: &mut LoopReport,
-    ) -> Result<()>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        C: Accumulators,
-        F: Body<S, A, C>,
-    {
+    ) -> Result<()> {
         let Turn { free, claims, clock_table, pass } = *turn;
         let (me, workers) = (self.rank() as usize, self.size());
         let mut pause = PAUSE;
@@ -145,13 +132,13 @@ impl Context<'_> {
                 let grid = &cells.plan.choice.grid;
                 let wanted: Vec<usize> =
                     tile.cells.chunks_exact(grid.len()).map(|cell| cell_number(grid, cell)).collect();
-                S::bring(cells.placed, self, tile.home, &wanted)?;
+                L::Space::bring(cells.placed, self, tile.home, &wanted)?;
             }
             spent.wait += since.elapsed();
             let since = Instant::now();
             let mut views = arrays.views(self.fabric.worker, &tile.parts, PassTrace::new(&cells.current))?;
             for cell in tile.cells.chunks_exact(cells.plan.choice.grid.len()) {
-                cells.run::<A, C>(cell, &mut views, tree);
+                cells.run(cell, &mut views, tree);
             }
             drop(views);
             spent.compute += since.elapsed();

@@ -44,7 +44,7 @@ fn who_cannot_hand_out_its_parts_tells_the_others() {
     assert!(matches!(&failed[1], Error::PeerFailed { rank: 0, .. }), "{failed:?}");
 }
 
-/// What the core says of a worker that has died becomes what all collective calls say of it.
+/// The core's errors about a dead worker become the error that all collective calls have for it.
 #[test]
 fn who_was_to_be_given_something_and_is_dead_is_lost() {
     let told = run(2, |w| {

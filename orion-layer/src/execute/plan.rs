@@ -1,6 +1,6 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
 use super::between_hosts::{BetweenHosts, LinkMeter};
-use super::called::Called;
+use super::called::{Called, Types};
 use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
 use super::free::FreeTiles;
@@ -187,8 +187,8 @@ pub struct LoopPlan {
 
 impl LoopPlan {
     /// Describes, analyzes and schedules a loop.
-    pub(super) fn make<S: IterationSpace, C, K, F>(
-        called: &Called<'_, S, C, K, F>,
+    pub(super) fn make<L: Types>(
+        called: &Called<'_, L>,
         arrays: Vec<NamedArray>,
         treated: &[Treated],
         accumulates: bool,
@@ -327,7 +327,7 @@ impl LoopPlan {
         self.interval_of(self.own_cells, every)
     }
 
-    /// The same of a worker that runs so many cells.
+    /// The same of a worker that runs `own_cells` cells.
     pub(super) fn interval_of(&self, own_cells: usize, every: Every) -> usize {
         match every {
             Every::PerPass(times) => own_cells.div_ceil(times).max(1),
@@ -336,7 +336,7 @@ impl LoopPlan {
         }
     }
 
-    /// Whether a worker that has run so many cells of a tile, in that time since its last clock, ends a clock.
+    /// Whether a worker that has run `cells` of a tile, in that time since its last clock, ends a clock.
     pub(super) fn is_due(
         &self,
         clocks: &mut Clocks,

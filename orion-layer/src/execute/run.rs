@@ -1,5 +1,5 @@
 //! Running a loop: its plan, a pass, and what follows an error.
-use super::called::{Body, Called, KeySlice, Slice};
+use super::called::{Called, Slice, Types, Values};
 use super::divergence::{fingerprint, with_plan};
 use super::plan::{Key, LoopPlan};
 use super::{Arrays, Describe, IterationSpace, LoopHead, Of, Pieces, SlicePieces};
@@ -64,7 +64,14 @@ impl Context<'_> {
         let slice = Slice { keys: None.or((false).then_some(&none)), basis: None };
         let body = of_pieces::<S, A, C, F>(&accumulators, body);
         self.run_called(
-            &Called { head, space, accumulators: &accumulators, describe, slice, body: &body },
+            &Called::<(S, A, C, _, _)> {
+                head,
+                space,
+                accumulators: &accumulators,
+                describe,
+                slice,
+                body: &body,
+            },
             arrays,
         )
     }
@@ -102,23 +109,19 @@ impl Context<'_> {
     {
         let slice = Slice { keys: Some(&keys), basis };
         self.run_called(
-            &Called { head, space, accumulators: &accumulators, describe, slice, body: &body },
+            &Called::<(S, A, C, _, _)> {
+                head,
+                space,
+                accumulators: &accumulators,
+                describe,
+                slice,
+                body: &body,
+            },
             arrays,
         )
     }
 
-    fn run_called<S, A, C, K, F>(
-        &mut self,
-        called: &Called<'_, S, C, K, F>,
-        mut arrays: A,
-    ) -> Result<C::Values>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        C: Accumulators,
-        K: KeySlice<S, A>,
-        F: Body<S, A, C>,
-    {
+    fn run_called<L: Types>(&mut self, called: &Called<'_, L>, mut arrays: L::Arrays) -> Result<Values<L>> {
         let (head, space) = (called.head, called.space);
         let key = Key {
             site: head.site,
@@ -138,20 +141,13 @@ impl Context<'_> {
     }
 
     /// Runs a loop of which this worker says `fingerprint`.
-    fn run_fingerprinted<S, A, C, K, F>(
+    fn run_fingerprinted<L: Types>(
         &mut self,
-        called: &Called<'_, S, C, K, F>,
-        arrays: &mut A,
+        called: &Called<'_, L>,
+        arrays: &mut L::Arrays,
         key: Key,
         fingerprint: u64,
-    ) -> Result<C::Values>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        C: Accumulators,
-        K: KeySlice<S, A>,
-        F: Body<S, A, C>,
-    {
+    ) -> Result<Values<L>> {
         let head = called.head;
         let known = self.plan_of(&key);
         let prepared = match known {
@@ -231,10 +227,10 @@ impl Context<'_> {
     }
 
     /// Plans a loop. Collective.
-    fn prepare<S: IterationSpace, A: Arrays, C: Accumulators, K, F>(
+    fn prepare<L: Types>(
         &mut self,
-        called: &Called<'_, S, C, K, F>,
-        arrays: &mut A,
+        called: &Called<'_, L>,
+        arrays: &mut L::Arrays,
         key: Key,
     ) -> Result<Rc<LoopPlan>> {
         let head = called.head;
@@ -247,7 +243,7 @@ impl Context<'_> {
         let named = each.iter().zip(head.arrays).map(|(array, name)| array.describe(name)).collect();
         let treated: Vec<_> = each.iter().map(|array| (array.is_written(), array.treatment())).collect();
         let collects = treated.iter().any(|(_, treatment)| *treatment == Treatment::Collected);
-        let accumulates = size_of::<C::Values>() != 0 || collects;
+        let accumulates = size_of::<Values<L>>() != 0 || collects;
         let mut plan = LoopPlan::make(called, named, &treated, accumulates, self)?;
         plan.sharing.has_slice = called.slice.keys.is_some();
         let plan = Rc::new(plan);

@@ -1,5 +1,5 @@
 //! The tasks of a plan whose written arrays lie in place: what the core checks, and runs by.
-use hectare_dependence::in_place::{Checked, InPlace, Span, TileTask};
+use hectare_dependence::in_place::{Checked, InPlace, InPlaceError, Span, TileTask};
 use hectare_dependence::loop_nest::LoopNest;
 use hectare_dependence::schedule::Choice;
 use hectare_dsm::tasks::{Access, Region, Task, TaskError, TaskGraph};
@@ -26,14 +26,16 @@ fn graph(nest: &LoopNest, in_place: &InPlace) -> Result<TaskGraph, TaskError> {
 }
 
 /// The graph, of a plan by which no two tiles that may run at once touch the same element; refuses others.
-pub(super) fn check(nest: &LoopNest, in_place: &InPlace) -> Result<Checked, String> {
-    graph(nest, in_place).map(|graph| Arc::new(graph) as Checked).map_err(|error| match error {
+pub(super) fn check(nest: &LoopNest, in_place: &InPlace) -> Result<Checked, InPlaceError> {
+    let what = |error| match error {
         TaskError::Race { tasks: [a, b], array } => format!(
             "tile {} of worker {} and tile {} of worker {} may run at once, and would touch the same elements of {}",
             a.1, a.0, b.1, b.0, nest.arrays[in_place.arrays[array]].name
         ),
         other => other.to_string(),
-    })
+    };
+    let graph = graph(nest, in_place).map_err(|error| InPlaceError { what: what(error) })?;
+    Ok(Arc::new(graph))
 }
 
 /// The graph of a choice whose arrays lie in place, which [`check`] has made.

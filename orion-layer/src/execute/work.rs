@@ -1,10 +1,10 @@
 //! The work of one worker in a pass: its tiles, and the clocks between their cells.
-use super::called::Body;
+use super::called::{Placed, Types};
 use super::clocks::Clocks;
 use super::meter::Meter;
 use super::plan::LoopPlan;
 use super::{Arrays, IterationSpace, LoopArray, Of, PassTrace, Pieces};
-use crate::accumulate::{Accumulators, Tree};
+use crate::accumulate::Tree;
 use crate::context::Context;
 use crate::error::Result;
 use crate::mutant::{self, Mutant};
@@ -29,18 +29,18 @@ pub(super) struct Progress {
 }
 
 /// The cells of a pass, and the body that runs over them.
-pub(super) struct Cells<'p, S: IterationSpace, F> {
-    pub(super) placed: &'p S::Placed,
+pub(super) struct Cells<'p, L: Types> {
+    pub(super) placed: &'p Placed<L>,
     pub(super) plan: &'p LoopPlan,
-    body: &'p F,
+    body: &'p L::Body,
     /// Notes the loads of cells.
     meter: Option<&'p Meter>,
     /// The number of the cell under way.
     pub(super) current: Cell<usize>,
 }
 
-impl<'p, S: IterationSpace, F> Cells<'p, S, F> {
-    pub(super) fn new(placed: &'p S::Placed, plan: &'p LoopPlan, body: &'p F) -> Self {
+impl<'p, L: Types> Cells<'p, L> {
+    pub(super) fn new(placed: &'p Placed<L>, plan: &'p LoopPlan, body: &'p L::Body) -> Self {
         Cells { placed, plan, body, meter: None, current: Cell::new(0) }
     }
 
@@ -51,18 +51,16 @@ impl<'p, S: IterationSpace, F> Cells<'p, S, F> {
 
     /// Runs the iterations of one cell, and notes what they add to the accumulators.
     #[inline(always)]
-    pub(super) fn run<'a, A: Arrays, C: Accumulators>(
+    pub(super) fn run<'a>(
         &'a self,
         cell: &[usize],
-        views: &mut Of<'a, A::Views>,
-        tree: &mut Tree<'_, C>,
-    ) where
-        F: Body<S, A, C>,
-    {
+        views: &mut Of<'a, <L::Arrays as Arrays>::Views>,
+        tree: &mut Tree<'_, L::Sums>,
+    ) {
         let plan = self.plan;
         let number = cell_number(&plan.choice.grid, cell);
         self.current.set(number);
-        let chunk = Pieces::one(S::chunk(self.placed, &plan.choice.cuts, cell, number));
+        let chunk = Pieces::one(L::Space::chunk(self.placed, &plan.choice.cuts, cell, number));
         let values = match self.meter {
             None => (self.body)(chunk, views),
             Some(meter) => meter.cell(number, || (self.body)(chunk, views)),
@@ -93,19 +91,13 @@ struct Rhythm {
 
 impl Context<'_> {
     /// Runs this worker's tiles.
-    pub(super) fn work<S, A, C, F>(
+    pub(super) fn work<L: Types>(
         &mut self,
-        cells: &Cells<'_, S, F>,
-        arrays: &mut A,
-        tree: &mut Tree<'_, C>,
+        cells: &Cells<'_, L>,
+        arrays: &mut L::Arrays,
+        tree: &mut Tree<'_, L::Sums>,
         progress: &mut Progress,
-    ) -> Result<()>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        C: Accumulators,
-        F: Body<S, A, C>,
-    {
+    ) -> Result<()> {
         let plan = cells.plan;
         let me = self.rank() as usize;
         let serves = progress.clocks.is_some() && serves(plan, arrays);
@@ -171,27 +163,19 @@ impl Context<'_> {
     }
 
     /// Runs the cells of a tile, one after the other.
-    fn run_tile<S, A, C, F>(
+    fn run_tile<L: Types>(
         &mut self,
-        cells: &Cells<'_, S, F>,
+        cells: &Cells<'_, L>,
         BegunTile { number, parts }: BegunTile<'_>,
-        arrays: &mut A,
-        tree: &mut Tree<'_, C>,
+        arrays: &mut L::Arrays,
+        tree: &mut Tree<'_, L::Sums>,
         spent: &mut LoopReport,
-    ) -> Result<()>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        C: Accumulators,
-        F: Body<S, A, C>,
-    {
+    ) -> Result<()> {
         let tiles = &cells.plan.tiles[self.rank() as usize];
         let since = Instant::now();
         let mut views = arrays.views(self.fabric.worker, parts, PassTrace::new(&cells.current))?;
         let mut run = || {
-            cells
-                .plan
-                .for_each_cell(number, &tiles[number].tile, |cell| cells.run::<A, C>(cell, &mut views, tree))
+            cells.plan.for_each_cell(number, &tiles[number].tile, |cell| cells.run(cell, &mut views, tree))
         };
         if !(mutant::is(Mutant::TileOmitted) && number + 1 == tiles.len()) {
             run();
@@ -204,21 +188,15 @@ impl Context<'_> {
     }
 
     /// Runs the cells of a tile, with clocks between them.
-    fn run_tile_by_clocks<S, A, C, F>(
+    fn run_tile_by_clocks<L: Types>(
         &mut self,
-        cells: &Cells<'_, S, F>,
+        cells: &Cells<'_, L>,
         BegunTile { number, parts }: BegunTile<'_>,
-        arrays: &mut A,
-        tree: &mut Tree<'_, C>,
+        arrays: &mut L::Arrays,
+        tree: &mut Tree<'_, L::Sums>,
         Progress { clocks, spent, .. }: &mut Progress,
         rhythm: &mut Rhythm,
-    ) -> Result<()>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        C: Accumulators,
-        F: Body<S, A, C>,
-    {
+    ) -> Result<()> {
         let Some(clocks) = clocks else { return Ok(()) };
         let plan = cells.plan;
         let mut list: Vec<Vec<usize>> = Vec::new();
@@ -236,7 +214,7 @@ impl Context<'_> {
             let since = Instant::now();
             let mut views = arrays.views(self.fabric.worker, parts, PassTrace::new(&cells.current))?;
             let due = loop {
-                cells.run::<A, C>(&list[at], &mut views, tree);
+                cells.run(&list[at], &mut views, tree);
                 at += 1;
                 let due = plan.is_due(clocks, self.fabric.worker, at, rhythm.ticked.elapsed())?;
                 if at == list.len() || due || ends_interval(at) {

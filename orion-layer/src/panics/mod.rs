@@ -9,8 +9,19 @@ pub(crate) use self::unwound::{Ruled, merging, merging_at};
 use crate::error::{Error, Result};
 use crate::site::Site;
 use hectare_dsm::Rank;
+use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A panic of a function of the program, by its message: what workers tell each other of it.
+#[derive(Debug, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Panicked(String);
+
+/// Runs a function of the program, which has its state to itself: the program gets an error and goes no further.
+pub(crate) fn catch<R>(act: impl FnOnce() -> R) -> Result<R, Panicked> {
+    catch_unwind(AssertUnwindSafe(act)).map_err(|payload| Panicked(message(&*payload)))
+}
 
 /// The message of a panic.
 pub(crate) fn message(payload: &(dyn Any + Send)) -> String {

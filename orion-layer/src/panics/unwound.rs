@@ -56,7 +56,7 @@ impl<const N: usize> IterationMark<N> {
         IterationMark { first, at: 0 }
     }
 
-    /// An iteration begins: so many behind the first.
+    /// An iteration begins: number `at`, from 0.
     #[inline(always)]
     pub fn begin(&mut self, at: usize) {
         self.at = at;

@@ -23,7 +23,7 @@ const COLOURS: [[u8; 3]; 8] = [
 const SIDE: f64 = 320.0;
 /// The height of a space of one dimension.
 const BAR: f64 = 48.0;
-/// Of a space of three and more dimensions, so many planes are drawn.
+/// The most planes that are drawn of a space of three and more dimensions.
 const PLANES: usize = 24;
 /// The length of all steps of a pass in the chart of workers and steps.
 const TIME: f64 = 420.0;

@@ -40,7 +40,7 @@ mod sum_tree;
 mod tests;
 
 use self::drawer::{By, Drawer};
-use self::pairs::Pairs;
+use self::pairs::{Pairs, Unknown};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
@@ -227,9 +227,7 @@ impl Priority {
     ) -> Result<Vec<usize>> {
         let bound = self.bound;
         let dependent = |a: usize, b: usize| match dependency(a, b) {
-            value if value.is_nan() => {
-                Err("the dependency is NaN: the function has to return a number".into())
-            }
+            value if value.is_nan() => Err(Unknown::NotANumber),
             value => Ok(value > bound),
         };
         let mut taken = Vec::new();
@@ -252,7 +250,7 @@ impl Priority {
         &mut self,
         w: &mut Context<'_>,
         site: Site,
-        dependent: &dyn Fn(usize, usize) -> Result<bool, String>,
+        dependent: &dyn Fn(usize, usize) -> Result<bool, Unknown>,
         taken: &mut Vec<(usize, f64)>,
     ) -> Result<Vec<usize>> {
         let Priority { drawer, pairs, deferred, .. } = self;

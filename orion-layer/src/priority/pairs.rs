@@ -2,15 +2,14 @@
 use super::bad;
 use crate::context::Context;
 use crate::error::Result;
-use crate::panics;
+use crate::panics::{self, Panicked};
 use crate::site::Site;
 use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// So many pairs are remembered; then all are forgotten.
+/// The most pairs that are remembered; then all are forgotten.
 const MOST: usize = 1 << 22;
 
 /// The smaller variable first.
@@ -20,11 +19,20 @@ fn pair(a: usize, b: usize) -> Pair {
     (a.min(b) as u32, a.max(b) as u32)
 }
 
+/// Why it is not known whether two variables depend on each other.
+#[derive(Debug, Serialize, Deserialize, thiserror::Error)]
+pub(super) enum Unknown {
+    #[error("the dependency is NaN: the function has to return a number")]
+    NotANumber,
+    #[error("the dependency function panicked: {0}")]
+    Panicked(#[from] Panicked),
+}
+
 /// Where the function failed, and how.
 #[derive(Debug, Serialize, Deserialize)]
 struct Fault {
     pair: Pair,
-    what: String,
+    why: Unknown,
 }
 
 /// The known dependencies of pairs, the same on all workers.
@@ -47,7 +55,7 @@ impl Pairs {
         w: &mut Context<'_>,
         site: Site,
         (accepted, candidates): (&[usize], &[usize]),
-        dependent: &dyn Fn(usize, usize) -> Result<bool, String>,
+        dependent: &dyn Fn(usize, usize) -> Result<bool, Unknown>,
         always: bool,
     ) -> Result<()> {
         let others = candidates.iter().enumerate();
@@ -74,8 +82,8 @@ impl Pairs {
             }
             Ok(())
         })?;
-        if let Some(Fault { pair: (a, b), what }) = fault {
-            return Err(bad(site, format!("variables {a} and {b}"), what));
+        if let Some(Fault { pair: (a, b), why }) = fault {
+            return Err(bad(site, format!("variables {a} and {b}"), why.to_string()));
         }
         self.evaluated += unknown.len() as u64;
         self.known.extend(unknown.into_iter().zip(found));
@@ -85,15 +93,11 @@ impl Pairs {
 
 fn evaluate(
     pairs: &[Pair],
-    dependent: &dyn Fn(usize, usize) -> Result<bool, String>,
+    dependent: &dyn Fn(usize, usize) -> Result<bool, Unknown>,
 ) -> Result<Vec<bool>, Fault> {
     let one = |pair: &Pair| {
-        // Unwind safe: state that the function leaves half changed is its own, and the program gets an error and goes no further.
-        let made = catch_unwind(AssertUnwindSafe(|| dependent(pair.0 as usize, pair.1 as usize)));
-        let panicked = |payload: Box<dyn std::any::Any + Send>| {
-            Err(format!("the dependency function panicked: {}", panics::message(&*payload)))
-        };
-        made.unwrap_or_else(panicked).map_err(|what| Fault { pair: *pair, what })
+        let made = panics::catch(|| dependent(pair.0 as usize, pair.1 as usize));
+        made.unwrap_or_else(|panicked| Err(panicked.into())).map_err(|why| Fault { pair: *pair, why })
     };
     pairs.iter().map(one).collect()
 }

@@ -53,7 +53,7 @@ pub struct Buffered<T: Additive, const N: usize, A: Apply<T>> {
     pub(super) state: Option<DistArray<A::State, N>>,
     pub(super) rule: A,
     pub(super) contributions: Contributions<T, A>,
-    /// What all workers had at the end of a pass under `Bsp`.
+    /// The elements that all workers had at the end of a pass under `Bsp`.
     pub(super) kept: Option<Kept<T, A::State>>,
 }
 

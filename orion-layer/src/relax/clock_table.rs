@@ -102,7 +102,7 @@ impl ClockTable {
         self.look(worker, rank, |words| CLOCKS.get(words))
     }
 
-    /// This worker has published so many, and had run so many cells: who sees the clock sees the number.
+    /// This worker has published `clock` clocks, having run `cells` cells: whoever sees the clock sees that number.
     pub(crate) fn set_clock(&self, worker: &Worker, clock: u64, done: bool, cells: u64) -> Result<()> {
         self.change(worker, |words| CLOCKS.set(words, clock, done, cells))?;
         self.notify(worker)
@@ -113,7 +113,7 @@ impl ClockTable {
         self.observe(worker, server, APPLIED + of)
     }
 
-    /// This worker has applied so many of worker `of`.
+    /// This worker has applied `clocks` clocks of worker `of`.
     pub(crate) fn set_applied(&self, worker: &Worker, of: usize, clocks: u64) -> Result<()> {
         self.publish(worker, APPLIED + of, clocks)?;
         // Those who wait for room are told before this worker's next clock.
@@ -126,12 +126,12 @@ impl ClockTable {
         self.observe(worker, rank, PROGRESS)
     }
 
-    /// This worker has run so many.
+    /// This worker has run `cells` cells.
     pub(crate) fn set_progress(&self, worker: &Worker, cells: u64) -> Result<()> {
         self.publish(worker, PROGRESS, cells)
     }
 
-    /// This worker has begun a loop after so many collective calls.
+    /// This worker has begun a loop after `calls` collective calls.
     pub(crate) fn set_loop(&self, worker: &Worker, calls: u64, fingerprint: u64) -> Result<()> {
         // Who sees the calls sees the loop.
         self.change(worker, |words| {
@@ -140,7 +140,7 @@ impl ClockTable {
         })
     }
 
-    /// Whether a worker has begun another loop than this after so many collective calls.
+    /// Whether a worker has begun another loop than this after `calls` collective calls.
     pub(crate) fn is_in_another_loop(
         &self,
         worker: &Worker,
@@ -163,7 +163,7 @@ impl ClockTable {
         self.observe(worker, reader, APPLIED + self.size + of)
     }
 
-    /// So many cells of `of` are in what this worker reads.
+    /// This worker reads the effect of `cells` cells of worker `of`.
     pub(crate) fn set_merged(&self, worker: &Worker, of: usize, cells: u64) -> Result<()> {
         self.publish(worker, APPLIED + self.size + of, cells)
     }

@@ -41,8 +41,8 @@ pub use crate::replica::{Additive, ElementIndex, RelaxedView};
 
 use hectare_dsm::SlotRing;
 
-/// Contributions of so many clocks of a worker may be on their way to a buffered array.
+/// The number of clocks of a worker whose contributions may be on their way to a buffered array.
 pub(crate) const RING: u64 = 4;
 pub(crate) const SLOTS: SlotRing = SlotRing::new(RING);
-/// At most so many on several hosts, where it takes a way there and one back until a slot is used again.
+/// The most of them on several hosts, where a slot is used again only after a round trip.
 pub(crate) const MOST_SLOTS: SlotRing = SlotRing::new(4 * RING);

@@ -9,7 +9,7 @@
 use super::Applied;
 use std::ops::Range;
 
-/// So many elements of an array are named in lists at most, as a part of all.
+/// The share of an array's elements that are named in lists at most: one of this number.
 const PART: usize = 2;
 
 /// Lists of elements, by the clock in which a worker contributed to them.
@@ -44,7 +44,7 @@ struct Part {
 }
 
 impl News {
-    /// Begins a pass of so many workers over an array with such a head; all has been read.
+    /// Begins a pass of `workers` workers over an array with a head of `head`; all has been read.
     pub(super) fn reset(&mut self, workers: usize, head: usize) {
         self.forget();
         self.head = head;

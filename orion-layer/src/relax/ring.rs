@@ -8,7 +8,7 @@ use crate::fabric::shown::spans_hosts;
 use crate::fabric::watched::{Reading, Watched};
 use hectare_dsm::{Element, SlotRing, Worker};
 
-/// More slots than [`SLOTS`] have at most so many elements in all.
+/// The most elements, in all, of rings with more slots than [`SLOTS`].
 const MOST_ELEMENTS: usize = 1 << 20;
 
 /// The contributions of a worker in a clock.

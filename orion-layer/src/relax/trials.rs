@@ -42,7 +42,7 @@ enum Stage {
     Warm,
     /// To see how long it takes.
     Timed,
-    /// To get on, with so many passes to come before the other way is tried.
+    /// The faster way is kept, for this number of passes before the other is tried.
     Settled(u32),
 }
 
@@ -61,7 +61,7 @@ impl Trials {
         Trials { way: Way::InPlace, stage: Stage::Warm, seconds: [None; 2], gap: FIRST_GAP }
     }
 
-    /// Whether workers keep copies in the next pass, with so many bytes of relaxed arrays.
+    /// Whether workers keep copies in the next pass, with `bytes` of relaxed arrays.
     pub(crate) fn in_copies(&self, consistency: Consistency, workers: usize, bytes: usize) -> bool {
         workers > 1
             && match consistency {
@@ -108,7 +108,7 @@ impl Trials {
 mod tests {
     use super::*;
 
-    /// The ways of so many passes, if each takes so long.
+    /// The ways of `passes` passes, if each takes the given time.
     fn ways(passes: usize, in_place: impl Fn(usize) -> u64, in_copies: u64) -> Vec<bool> {
         let mut trials = Trials::new();
         let pass = |number| {

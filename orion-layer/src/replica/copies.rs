@@ -28,7 +28,7 @@ use hectare_dsm::bytemuck::cast_slice;
 use hectare_dsm::{Element, Worker};
 use std::ops::Range;
 
-/// Drift is measured at one clock of so many.
+/// The number of clocks at one of which drift is measured.
 const DRIFT_EVERY: u64 = 16;
 /// Elements that are looked at together: enough for loops of whole vectors, few enough for sparse changes.
 const BLOCK: usize = 64;
@@ -47,7 +47,7 @@ pub(crate) struct Replica<T: Element> {
     changed: Vec<bool>,
     /// The clock of each worker up to which its changes are in `before`: of the head, and of the tail.
     seen: [Vec<u64>; 2],
-    /// So many blocks are the head.
+    /// The number of blocks that are the head.
     head: usize,
     /// Slots that this pass uses.
     slots: usize,
@@ -116,17 +116,17 @@ fn unprepared() -> Error {
     Error::Invalid("a relaxed array was not prepared".into())
 }
 
-/// So many slots of sums are used.
+/// The number of slots of sums in use.
 fn slots(params: &PassParams) -> usize {
     if params.relax.consistency == Consistency::Bsp { SLOTS } else { 1 }
 }
 
-/// The slots of the head and of the tail that hold what was published in so many clocks.
+/// The slots of the head and of the tail that hold what was published in `clocks` clocks.
 fn slots_of(clocks: u64, params: &PassParams) -> [usize; 2] {
     [clocks, clocks.div_ceil(params.relax.tail.clocks)].map(|clocks| clocks as usize % slots(params))
 }
 
-/// The elements of each block of so many.
+/// The elements of each block of an array of `len`.
 fn blocks(len: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
     (0..len).step_by(BLOCK).map(move |start| start..len.min(start + BLOCK)).enumerate()
 }
@@ -138,7 +138,7 @@ impl<T: Additive> Replica<T> {
         elements.load(0, &mut self.values);
     }
 
-    /// Begins a pass over an array of the elements that the copy has, of which so many are the head.
+    /// Begins a pass over an array of the elements that the copy has, of which `head` are the head.
     pub(crate) fn enter(&mut self, worker: &Worker, head: usize, params: &PassParams) -> Result<()> {
         self.copied = None;
         self.before.clone_from(&self.values);
@@ -239,7 +239,7 @@ impl<T: Additive> Replica<T> {
         }
     }
 
-    /// So many blocks are merged at a clock.
+    /// The number of blocks that are merged at a clock.
     fn merged(&self, whole: bool) -> usize {
         if whole { self.changed.len() } else { self.head.min(self.changed.len()) }
     }

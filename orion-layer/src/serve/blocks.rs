@@ -1,6 +1,6 @@
 //! Keys, and blocks of them.
 
-/// A block has about so many bytes, or one row if that is more: a line of a cache, the least that two cores exchange.
+/// About the bytes of a block, which is one row if that has more: a line of a cache, the least that two cores exchange.
 const BYTES: usize = 64;
 
 /// Slots are numbers below this, and so the keys of an array are fewer.

@@ -60,7 +60,7 @@ pub(super) struct Cache<T, S> {
     pub(super) touched: Vec<u32>,
     /// Slots of relocated keys that were changed and not yet written back.
     pub(super) dirty: Vec<u32>,
-    /// So many of the first slots are refreshed with each interval.
+    /// The number of the first slots that are refreshed with each interval.
     pub(super) standing: u32,
     /// The other slots of each interval.
     pub(super) lists: Vec<Vec<u32>>,

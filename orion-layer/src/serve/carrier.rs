@@ -53,7 +53,7 @@ impl<T: Element, S: Element> Carrier<T, S> {
         }
     }
 
-    /// Makes room for so many keys in a clock, if there is less.
+    /// Makes room for `capacity` keys in a clock, if there is less.
     pub(super) fn grow(&mut self, worker: &mut Worker, capacity: usize) -> Result<()> {
         match self {
             Carrier::Shared(ring) => ring.grow(worker, capacity),
@@ -62,7 +62,7 @@ impl<T: Element, S: Element> Carrier<T, S> {
         }
     }
 
-    /// Whether so many keys are more than there is room for.
+    /// Whether `waiting` keys are more than there is room for.
     pub(super) fn is_crowded(&self, waiting: usize) -> bool {
         match self {
             Carrier::Shared(ring) => waiting > ring.capacity,

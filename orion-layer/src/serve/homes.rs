@@ -17,7 +17,7 @@ pub(super) struct Homes {
     in_copies: bool,
 }
 
-/// So many words come after the set.
+/// The number of words after the set.
 const AFTER: usize = 2;
 /// Their places, counted from the end.
 const ANNOUNCED: usize = 2;

@@ -23,7 +23,7 @@ struct Node<T> {
 
 /// Heads of the first table.
 const HEADS: usize = 256;
-/// A table is full when it has so many rows for each head.
+/// A table is full when it has this many rows for each head.
 const FULL: usize = 2;
 
 impl<T> LookasideTable<T> {

@@ -13,11 +13,11 @@ use hectare_dsm::{Cells, Worker};
 use std::cell::Cell;
 use std::collections::HashMap;
 
-/// The lists and values of so many loops are kept: those that were used last.
+/// The number of loops whose lists and values are kept: those that were used last.
 const LOOPS: usize = 8;
-/// Lists are rebuilt after a pass that missed more than one key for each so many that they have.
+/// Lists are rebuilt after a pass that missed more than one key for every this many that they have.
 const MISSES: u64 = 100;
-/// A slot of a ring has room for so many keys at least: for what no slice has foreseen.
+/// The least room of a slot of a ring, in keys: for those that no slice has foreseen.
 const LEAST_ROOM: usize = 256;
 
 /// The elements of the array, and the states of its rule, while they are open to all.

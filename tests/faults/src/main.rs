@@ -63,7 +63,7 @@ struct Options {
     /// Writes what was injected and what held to a file.
     #[arg(long, value_name = "FILE")]
     json: Option<std::path::PathBuf>,
-    /// Faults of a job on so many hosts, which are network namespaces, instead of those of one host.
+    /// Faults of a job on this number of hosts, which are network namespaces, instead of those of one host.
     #[arg(long, conflicts_with_all = ["may_skip", "json"])]
     hosts: Option<usize>,
     /// Lists the faults.

@@ -49,7 +49,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Makes a network of so many hosts.
+    /// Makes a network of `hosts` hosts.
     ///
     /// # Errors
     /// The message of `ip`: no rights, no `ip`, or a kernel without namespaces.

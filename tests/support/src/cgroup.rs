@@ -10,7 +10,7 @@ use std::time::Duration;
 pub struct MemoryGroup(PathBuf);
 
 impl MemoryGroup {
-    /// Makes one, whose processes may have so many bytes together.
+    /// Makes one, whose processes may have `limit` bytes together.
     ///
     /// # Errors
     /// There is no memory controller, or no right to make a group.

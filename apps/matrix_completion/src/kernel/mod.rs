@@ -148,7 +148,7 @@ fn on_avx2<E, P: Pass<E>, K: Kernel<E>>(kernel: K, pass: P) -> P::Out {
     pass.run(kernel)
 }
 
-/// Up to so many lines of both rows stay in registers from reading to writing.
+/// The most lines of both rows that stay in registers from reading to writing.
 const IN_REGISTERS: usize = 4;
 
 /// The update itself; `LINES` is 0 when only `lines` knows the number.

@@ -92,7 +92,7 @@ pub fn run(dir: &RunDir, named: Option<&RunDir>, what: &Run) -> Result<u8> {
     start(dir, what, &job, (0..processes, processes, what.no_prefix), member)
 }
 
-/// Starts ranks of a job, of so many in all, and waits for them. Whether they write themselves, or what they print is copied.
+/// Starts ranks of a job of `size` ranks, and waits for them. Whether they write themselves, or what they print is copied.
 fn start(
     dir: &RunDir,
     what: &Run,

@@ -68,7 +68,7 @@ impl Agents {
     }
 }
 
-/// The displayed values of a peer whose earlier report, if any, is so many seconds old.
+/// The displayed values of a peer; `then` is its earlier report, if any, and the age of that in seconds.
 pub(super) fn sample(peer: &PeerStanding, then: Option<(f64, &PeerStanding)>) -> PeerSample {
     let session = peer.session.as_ref();
     // The counters of a session start at its beginning.

@@ -279,7 +279,7 @@ impl Desk {
         self.due_labels.borrow_mut().insert(label);
     }
 
-    /// How many of so many copies the agent may pin: rounds need one to publish into, and under `StallPolicy::Pin` one that
+    /// How many of the `copies` of an area the agent may pin: rounds need one to publish into, and under `StallPolicy::Pin` one that
     /// is not the newest.
     fn most_pins(&self, copies: usize) -> usize {
         let spares_newest =

@@ -62,7 +62,7 @@ impl Agent {
         // Before the word, and Acquire: pairs with the release of the actor of the round that confirmed it. So the word is that of this
         // round or of a later one.
         let is_confirmed = slot.round.confirmed_ns.load(Ordering::Acquire) >= forced.since_ns;
-        // What the rounds that are past left is seen below.
+        // Before `completed` and the area's mark: what past rounds left there is read below.
         let word = segment.rounds().load_total();
         let completed = sync.acting.completed.load(Ordering::Relaxed);
         if is_confirmed {

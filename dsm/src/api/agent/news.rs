@@ -236,8 +236,8 @@ impl Agent {
         }
     }
 
-    /// What was created may have the name of what was deleted before, and stand in a slot that is looked at earlier: among the events from
-    /// the `first` on, those ends come before it.
+    /// A created area may have the name of one that was deleted before it, and a slot that is looked at earlier: among the events from
+    /// the `first` on, such deletions are put before it.
     fn put_ends_first(&mut self, first: usize, events: &mut Vec<Event>) {
         let place = (first..events.len()).find(|place| events[*place].created().is_some());
         let Some(place) = place else { return };

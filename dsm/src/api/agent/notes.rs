@@ -34,7 +34,7 @@ impl Agent {
         }
     }
 
-    /// Says why no area of this name is to be had: who attaches to it is told.
+    /// Says why no area of this name can be had: workers that attach to it get this as an error.
     pub fn refuse(&self, name: &str, refusal: &Refusal) {
         self.desk.shared.segment.header().agent.answers.tell(refusal.to_words(hash(name)));
     }

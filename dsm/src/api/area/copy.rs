@@ -48,7 +48,7 @@ words!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
 /// Copies `count` words out of memory that others change.
 ///
 /// # Safety
-/// `from` is aligned, and valid for reads of so many words, which while this runs are accessed by atomics of this size, or
+/// `from` is aligned, and valid for reads of `count` words, which while this runs are accessed by atomics of this size, or
 /// by this module's functions for it, only. `to` is aligned, valid for writes, and nobody else's.
 #[inline]
 pub(crate) unsafe fn load<W: AtomicWord>(from: *const W, to: *mut W, count: usize) {
@@ -110,7 +110,7 @@ macro_rules! move_vectors {
     ($from:ident, $to:ident, $count:ident, $get:literal, $put:literal) => {{
         let (mut from, mut to): (*const u8, *mut u8) = ($from, $to);
         for _ in 0..$count / 4 {
-            // SAFETY: by contract, of 64 bytes. To the language this is so many relaxed atomic accesses, see above.
+            // SAFETY: by contract, of 64 bytes. To the language these are relaxed atomic accesses, see above.
             unsafe {
                 std::arch::asm!(
                     concat!($get, " {a}, xmmword ptr [{from}]"),

@@ -68,7 +68,7 @@ impl<'a, T: Element> OwnOrShared<'a, T> {
     /// The first `len` elements.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there are fewer than `len`.
     #[inline]
     pub fn truncated(self, len: usize) -> OwnOrShared<'a, T> {
         OwnOrShared { cells: self.cells.part(0, len), own: self.own }

@@ -200,7 +200,7 @@ impl JobBuilder {
         self
     }
 
-    /// The fewest reader copies of areas that have any, at most 64; those that ask for fewer get so many. Default: 1.
+    /// The fewest reader copies of areas that have any, at most 64; those that ask for fewer get this many. Default: 1.
     /// A job on several hosts needs 3: one that is sent, the newest, and one to publish into. Copies of an area
     /// beyond those that it asked for have no memory, and are not used, before
     /// [`Agent::complete`](crate::agent::Agent::complete); but those of small areas, of up to 64 KiB with all that

@@ -2,10 +2,13 @@
 use crate::api::area::handle::Area;
 use crate::engine::area_core::AreaCore;
 use crate::engine::shared::Subscriber;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::protocol::publication::Version;
 use crate::segment::element::Element;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use crate::segment::mapping::failed;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::{Errno, read, write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Debug)]
@@ -24,9 +27,8 @@ impl Subscriber for Subscription {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if *seen != newest {
             *seen = newest;
-            let one = 1u64;
-            // SAFETY: `one` is readable for its eight bytes.
-            unsafe { libc::write(self.event.as_raw_fd(), (&raw const one).cast(), 8) };
+            // It fails if the count is at its end already, and then the descriptor is readable.
+            let _ = write(&self.event, &1u64.to_ne_bytes());
         }
         true
     }
@@ -53,18 +55,11 @@ impl Notification {
     /// # Errors
     /// [`Error::Os`].
     pub fn clear(&self) -> Result<u64> {
-        let mut count = 0u64;
-        let fd = self.subscription.event.as_raw_fd();
-        // SAFETY: `count` is writable for its eight bytes.
-        let got = unsafe { libc::read(fd, (&raw mut count).cast(), 8) };
-        if got == 8 {
-            return Ok(count);
-        }
-        let source = std::io::Error::last_os_error();
-        if source.kind() == std::io::ErrorKind::WouldBlock {
-            Ok(0)
-        } else {
-            Err(Error::Os { call: "read(eventfd)", source })
+        let mut count = [0; 8];
+        match read(&self.subscription.event, &mut count) {
+            Ok(_) => Ok(u64::from_ne_bytes(count)),
+            Err(Errno::AGAIN) => Ok(0),
+            Err(error) => Err(failed("read(eventfd)")(error)),
         }
     }
 }
@@ -81,14 +76,7 @@ impl<T: Element> Area<T> {
         if self.core.layout.copies == 0 {
             return Err(self.core.no_copy());
         }
-        // SAFETY: a plain system call; the descriptor is owned by nobody else.
-        let event = unsafe {
-            let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
-            if fd < 0 {
-                return Err(Error::Os { call: "eventfd", source: std::io::Error::last_os_error() });
-            }
-            OwnedFd::from_raw_fd(fd)
-        };
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed("eventfd"))?;
         let seen = Mutex::new(self.core.newest());
         let subscription = Arc::new(Subscription { core: self.core.clone(), event, seen });
         let subscriber: Arc<dyn Subscriber> = subscription.clone();

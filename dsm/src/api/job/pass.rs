@@ -1,6 +1,7 @@
 //! Passing a job on to other processes, without a daemon.
 use super::Job;
 use crate::error::{Error, Result};
+use rustix::io::{FdFlags, fcntl_setfd};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -37,13 +38,9 @@ impl Job {
         let number = self.shared.segment.fd().as_raw_fd();
         command.env(VARIABLE, number.to_string());
         let keep_open = move || {
-            // The closure has the job, so that the descriptor is open for as long as the command can start processes.
-            let number = job.shared.segment.fd().as_raw_fd();
-            // SAFETY: a plain system call, on the child's own table of descriptors.
-            if unsafe { libc::fcntl(number, libc::F_SETFD, 0) } < 0 {
-                return Err(std::io::Error::last_os_error());
-            }
-            Ok(())
+            // The closure has the job, so that the descriptor is open for as long as the command can start processes. The call
+            // changes the child's own table of descriptors.
+            Ok(fcntl_setfd(job.shared.segment.fd(), FdFlags::empty())?)
         };
         // SAFETY: what runs in the child of a process with threads is one system call.
         unsafe { command.pre_exec(keep_open) };

@@ -315,8 +315,8 @@ impl Part {
         }
     }
 
-    /// A worker that has something to do before the next task of this one, which comes after `after`: so many tasks of each
-    /// of these.
+    /// A worker that has tasks left to do before the next one here; `after` names workers, and how many tasks each must have
+    /// done.
     #[inline]
     pub(super) fn behind(
         &self,

@@ -277,8 +277,8 @@ impl<T> Rows<'_, T> {
     // elements as all rows together, found when the run began, of type `T`, as of every handle. Row `r` of the area is the
     // elements from `r * len` on, so that different rows have none in common. The batch was begun when all batches of others were
     // done that touch a row of it before, if one of the two writes it, which was acquired (`TaskWords::done_in`);
-    // those after it wait until it has ended; and beside it, nobody else touches a row of which one writes (`RowPlan::new`). What
-    // is not to be had outside of the run, and while the area is open in another epoch, is as for `RunningTask::patches`.
+    // those after it wait until it has ended; and beside it, nobody else touches a row of which one writes (`RowPlan::new`). That
+    // there is no access outside of the run, or while the area is open in another epoch, is as for `RunningTask::patches`.
     // And there is one `Rows` of an array, which lends what may be written as it is borrowed itself.
 
     /// The row at a place in the list of those that may be written, to be read.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// How long a wait may sleep before it looks around, where there are not many workers for each core.
 const LOOK_AROUND: Duration = Duration::from_millis(1);
-/// So many workers for each core look around as often as they like: then a look of all of them takes a twentieth of the time.
+/// The number of workers for each core that may look around as often as they like: a look of all of them takes a twentieth of the time.
 const LOOKERS: usize = 4;
 /// The longest sleep of others, in units of `LOOK_AROUND`.
 const SELDOM: usize = 16;

@@ -421,7 +421,7 @@ impl Creation {
     }
 }
 
-/// Backs an area by memory: its records and bitmaps, the writer copy, and so many reader copies.
+/// Backs an area by memory: its records and bitmaps, the writer copy, and the reader copies that have memory from the start.
 fn reserve(
     segment: &Segment,
     offset: u64,

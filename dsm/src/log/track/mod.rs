@@ -19,6 +19,7 @@
 //! - A forked child inherits the mapping but not the tracking.
 
 use crate::memory::fork;
+use rustix::mm::UserfaultfdFlags;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -216,7 +217,7 @@ impl Drop for Tracker {
 
 /// Opens a userfaultfd that can protect shared memory asynchronously.
 fn open_userfaultfd() -> Result<OwnedFd, Unsupported> {
-    let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | uapi::UFFD_USER_MODE_ONLY;
+    let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK | uapi::UFFD_USER_MODE_ONLY;
     let uffd = uapi::userfaultfd(flags).map_err(Unsupported::Userfaultfd)?;
     let needed = FEATURES.iter().fold(0, |all, (feature, _)| all | feature);
     let mut api = UffdioApi { api: uapi::UFFD_API, features: needed, ioctls: 0 };

@@ -2,13 +2,14 @@
 //!
 //! Names, values and layouts are those of `linux/userfaultfd.h` and `linux/fs.h`.
 
+use rustix::mm::UserfaultfdFlags;
 use std::ffi::c_int;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 /// `userfaultfd` flag: faults of the kernel on our behalf are not delivered, so that no privilege is needed.
 /// Asynchronous write protection delivers none, and handles the kernel's writes like ours.
-pub(super) const UFFD_USER_MODE_ONLY: c_int = 1;
+pub(super) const UFFD_USER_MODE_ONLY: UserfaultfdFlags = UserfaultfdFlags::from_bits_retain(1);
 /// The version of the interface.
 pub(super) const UFFD_API: u64 = 0xaa;
 /// Feature: write protection, of anonymous memory.
@@ -124,15 +125,9 @@ const _: () = assert!(size_of::<PmScanArg>() == 96);
 const _: () = assert!(size_of::<PageRegion>() == 24);
 
 /// Opens a userfaultfd.
-pub(super) fn userfaultfd(flags: c_int) -> io::Result<OwnedFd> {
-    // SAFETY: the call takes flags only, no pointers.
-    let fd = unsafe { libc::syscall(libc::SYS_userfaultfd, flags) };
-    let fd = c_int::try_from(fd).expect("a descriptor or -1");
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel just opened the descriptor, and nothing else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+pub(super) fn userfaultfd(flags: UserfaultfdFlags) -> io::Result<OwnedFd> {
+    // SAFETY: nothing is registered with it yet.
+    Ok(unsafe { rustix::mm::userfaultfd(flags) }?)
 }
 
 /// An argument structure of an `ioctl` request.

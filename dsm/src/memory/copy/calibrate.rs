@@ -18,6 +18,7 @@ use super::kernels::Stores;
 use super::sparse::LineBuffer;
 use super::{Isa, Kernels, LINE};
 use crate::memory::limits::headroom;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -288,17 +289,14 @@ impl Probe {
         if headroom().ok()?.free < bytes as u64 {
             return None;
         }
-        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh private mapping at an address of the kernel's choice.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0) };
-        if start == libc::MAP_FAILED {
-            return None;
-        }
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, access, MapFlags::PRIVATE) }.ok()?;
         let probe = Self { start: start.cast(), bytes };
         // SAFETY: advice on a mapping that this value owns; the first call may fail without harm.
         let populated = unsafe {
-            libc::madvise(start, bytes, libc::MADV_HUGEPAGE);
-            libc::madvise(start, bytes, libc::MADV_POPULATE_WRITE) == 0
+            let _ = madvise(start, bytes, Advice::LinuxHugepage);
+            madvise(start, bytes, Advice::LinuxPopulateWrite).is_ok()
         };
         populated.then_some(probe)
     }
@@ -307,7 +305,7 @@ impl Probe {
 impl Drop for Probe {
     fn drop(&mut self) {
         // SAFETY: the mapping belongs to this value and nothing refers to it any more.
-        unsafe { libc::munmap(self.start.cast(), self.bytes) };
+        let _ = unsafe { munmap(self.start.cast(), self.bytes) };
     }
 }
 

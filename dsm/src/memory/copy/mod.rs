@@ -31,6 +31,8 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod avx512_decode;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 pub(crate) use diff::diff_lines;
 pub(crate) use isa::Isa;
@@ -44,7 +46,7 @@ const PIECE_WORDS: usize = 64;
 const SURPLUS: usize = 64;
 
 /// Bytes of a line, the unit of the write log and of everything that is copied selectively.
-pub(crate) const LINE: usize = 64;
+pub(crate) const LINE: usize = super::LINE as usize;
 
 /// Lines that the copying of a list prefetches ahead.
 #[cfg(target_arch = "x86_64")]

@@ -89,7 +89,7 @@ unsafe fn scalar_bmi(words: &[u64], first_line: u32, out: *mut u32) -> usize {
 
 /// Writes `first_line` + bit index for every set bit; returns how many.
 ///
-/// Four entries at a time whether so many bits are left or not, so that sparse words take no unpredictable branch.
+/// Writes four entries at a time, even if fewer bits are left, so that sparse words take no unpredictable branch.
 ///
 /// # Safety
 ///

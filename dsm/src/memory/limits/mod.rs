@@ -7,8 +7,10 @@
 //! kernel. Whoever reserves pays: the pages are charged to the caller's cgroup, also when other processes map
 //! them.
 
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 use super::cgroup::{self, Group};
@@ -98,9 +100,9 @@ pub(crate) fn reserve(
 /// Punches a hole; fails, for instance, when the descriptor is no memfd or sealed against writing.
 pub(crate) fn punch(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
     loop {
-        match fallocate(fd, libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, offset, len) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            result => return result,
+        match fallocate(fd, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len) {
+            Err(Errno::INTR) => {}
+            result => return Ok(result?),
         }
     }
 }
@@ -152,32 +154,23 @@ fn reserve_slices(
         // Several processes may be at this at once: the less is left, the smaller the steps.
         let step =
             (free / 8 / SMALLEST_SLICE * SMALLEST_SLICE).clamp(SMALLEST_SLICE, largest_slice).min(left);
-        match fallocate(fd, libc::FALLOC_FL_KEEP_SIZE, offset + *done, step) {
+        match fallocate(fd, FallocateFlags::KEEP_SIZE, offset + *done, step) {
             Ok(()) => *done += step,
             // The kernel drops a slice that a signal interrupts; smaller ones get through between signals.
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+            Err(Errno::INTR) => {
                 largest_slice = (largest_slice / 2).max(SMALLEST_SLICE);
             }
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::ENOMEM)) => {
+            Err(Errno::NOSPC | Errno::NOMEM) => {
                 return Err(ReserveError::OutOfMemory { asked: len, free: *done, limit, payer });
             }
-            Err(source) => return Err(ReserveError::Os { call, source }),
+            Err(error) => return Err(ReserveError::Os { call, source: error.into() }),
         }
     }
     Ok(())
 }
 
-fn fallocate(fd: BorrowedFd<'_>, mode: libc::c_int, offset: u64, len: u64) -> io::Result<()> {
-    if len == 0 {
-        return Ok(());
-    }
-    let too_large = |_| io::Error::from_raw_os_error(libc::EFBIG);
-    let (offset, len) = (offset.try_into().map_err(too_large)?, len.try_into().map_err(too_large)?);
-    // SAFETY: no pointers are passed, and the descriptor is open for as long as it is borrowed.
-    match unsafe { libc::fallocate64(fd.as_raw_fd(), mode, offset, len) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+fn fallocate(fd: BorrowedFd<'_>, mode: FallocateFlags, offset: u64, len: u64) -> Result<(), Errno> {
+    if len == 0 { Ok(()) } else { rustix::fs::fallocate(fd, mode, offset, len) }
 }
 
 fn page_size() -> u64 {

@@ -21,7 +21,7 @@ struct Opening {
     element: UnsafeCell<u64>,
 }
 
-/// What goes wrong.
+/// The fault that is put in.
 #[derive(Clone, Copy, PartialEq)]
 enum Mutant {
     None,

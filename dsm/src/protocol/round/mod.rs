@@ -44,6 +44,7 @@ impl Rounds<'_> {
     }
 
     pub(crate) fn load_total(&self) -> RoundWord {
+        // SeqCst: in one total order with `arrived` and the seats' states, as in `shift`.
         RoundWord(self.word.load(Ordering::SeqCst))
     }
 

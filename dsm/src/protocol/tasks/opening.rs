@@ -20,7 +20,7 @@ pub(crate) struct OpeningWords {
     workers: AtomicU64,
 }
 
-/// What a worker knows of the runs that it has begun in an epoch of the area.
+/// A worker's record of the runs that it has begun in an epoch of the area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Past {
     /// The number of the last one; 0 if there was none.
@@ -63,7 +63,7 @@ impl OpeningWords {
         self.workers.store(0, Ordering::Relaxed);
     }
 
-    /// One of so many workers begins `run` after `past`. False if that is not the next run of the area, or not all have ended the
+    /// One of `workers` workers begins `run` after `past`. False if that is not the next run of the area, or not all have ended the
     /// last one, or all have begun this.
     pub(crate) fn begin(&self, epoch: u64, past: Past, run: u64, workers: u64) -> bool {
         if past.runs > 0 && !self.have_ended(epoch, past.runs, workers) {
@@ -108,7 +108,7 @@ impl OpeningWords {
         }
     }
 
-    /// Whether all of so many workers have ended as many runs as have begun in this epoch as far as the caller knows. Then it sees
+    /// Whether all of `workers` workers have ended as many runs as have begun in this epoch as far as the caller knows. Then it sees
     /// what all tasks of these runs wrote.
     #[inline]
     pub(crate) fn have_ended(&self, epoch: u64, runs: u64, workers: u64) -> bool {

@@ -23,11 +23,11 @@ pub(crate) struct TaskWords {
 pub(crate) enum Done {
     /// It has not begun it, as far as can be seen.
     NotBegun,
-    /// It has done so many tasks.
+    /// The tasks that it has done.
     Some(u64),
     /// It has done all of them.
     All,
-    /// It is in the run no more, and has done so many of its tasks, not all. 0 if it has begun another run since.
+    /// It has left the run, having done this number of its tasks, not all. 0 if it has begun another run since.
     Left(u64),
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct AgentRecord {
     pub(crate) creating: AtomicU32,
     /// The last number that an agent drew ([`Agent::draw`](crate::agent::Agent::draw)).
     pub(crate) drawn: AtomicU64,
-    /// Why names that workers here wait for are not to be had.
+    /// Why names that workers here wait for cannot be had.
     pub(crate) answers: Answers<16, ANSWER_WORDS>,
     /// Not 0: the other hosts are told that no worker of this one will come any more.
     pub(crate) deserted: AtomicU32,

@@ -210,7 +210,7 @@ impl AreaLayout {
         self.logged != 0
     }
 
-    /// Bytes of memory that the area takes, at worst, if so many of its reader copies have memory.
+    /// Bytes of memory that the area takes, at worst, if `present` of its reader copies have memory.
     pub(crate) fn footprint(&self, present: u32) -> u64 {
         self.meta_end + self.data_bytes() * (u64::from(present.min(self.copies)) + 1)
     }

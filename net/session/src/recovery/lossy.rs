@@ -8,13 +8,13 @@
 use super::queue::Queue;
 use std::time::Duration;
 
-/// For so many round trips a path that was found lossy counts as such.
+/// The round trips for which a path that was found lossy counts as such.
 const TRUSTED: u64 = 8;
 /// A window below so much of the one before the decrease is no cause of losses.
 const BELOW: f64 = 0.8;
 /// A larger share of lost packets is always congestion.
 const MOST: f64 = 0.2;
-/// The share is of about so many packets.
+/// About how many packets the share is taken over.
 const SMOOTH: f64 = 64.0;
 
 /// The controller before a decrease.

@@ -11,13 +11,13 @@ use std::time::Duration;
 
 /// RFC 8899 section 5.1.2, MAX_PROBES.
 const MAX_PROBES: u32 = 3;
-/// The search ends when it knows the size within so many bytes.
+/// The search ends when it knows the size to within this many bytes.
 const CLOSE: usize = 16;
 /// RFC 8899 section 5.1.1, PMTU_RAISE_TIMER: after how long a larger size is tried again.
 const RAISE: Duration = Duration::from_secs(600);
 /// A probe that was lost alone weighs so much; one that was lost together with other packets weighs 1.
 const ALONE: u32 = 4;
-/// After so many large packets lost in a row, none of them arriving, the size is doubtful.
+/// The number of large packets lost in a row after which the size is doubtful.
 const BLACK_HOLE: u32 = 6;
 
 /// The search for the largest packet, in bytes of UDP payload.

@@ -63,7 +63,7 @@ pub(crate) struct HostMemory {
     pub(crate) shut: Vec<HostId>,
     /// Groups of this host that others want published.
     forcing: BTreeSet<GroupId>,
-    /// Of a thousand rounds, so many find a worker that wants a group of another host.
+    /// Rounds in a thousand that find a worker that wants a group of another host.
     pub(crate) requests: u64,
     /// No agent begins anew.
     pub(crate) is_whole: bool,
@@ -83,7 +83,7 @@ pub(crate) struct HostMemory {
     pub(crate) events: VecDeque<Event<'static>>,
     /// It has no memory for the copies that it would send until then.
     pub(crate) short_until: u64,
-    /// Of a thousand states that arrive until then, so many cannot be handed over to the rounds.
+    /// States in a thousand that arrive until then and cannot be handed over to the rounds.
     pub(crate) failing: u64,
     pub(crate) fails_until: u64,
     /// The groups of those.
@@ -92,7 +92,7 @@ pub(crate) struct HostMemory {
     left: BTreeSet<GroupId>,
     /// The worker gives an area to the worker of that host right after it has written it.
     pub(crate) gives_written: Option<HostId>,
-    /// So many calls of the agent do something; then it is dead.
+    /// The calls of the agent that do something before it dies.
     pub(crate) fuel: Option<u32>,
     random: Random,
 }

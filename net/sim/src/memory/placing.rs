@@ -40,27 +40,21 @@ impl HostMemory {
     }
 
     /// A peer writes lines, of which it knows that they were announced.
-    pub(crate) fn receive_placed(
-        &mut self,
-        from: HostId,
-        to: Place,
-        start: usize,
-        bytes: &[u8],
-    ) -> Result<(), String> {
+    pub(crate) fn receive_placed(&mut self, from: HostId, to: Place, start: usize, bytes: &[u8]) {
         let group = GroupId(to.address);
+        let broke = |what: String| self.judge.borrow_mut().broke(Promise::Contract, what);
         let Some(remote) = self.remote.get_mut(&group) else {
-            return Err(format!("{from} writes {group:?}, which is not here"));
+            return broke(format!("{from} writes {group:?}, which is not here"));
         };
         let line = LINE as usize;
         let member = &mut remote.members[to.key as usize];
         let lines = (start / line) as u32..(start + bytes.len()).div_ceil(line) as u32;
         if remote.arrival.is_some() {
-            return Err(format!("{from} writes {group:?} after its commit"));
+            return broke(format!("{from} writes {group:?} after its commit"));
         }
         if let Some(line) = lines.into_iter().find(|line| !member.log.contains(line)) {
-            return Err(format!("{from} writes line {line} of {group:?}, which was not announced"));
+            return broke(format!("{from} writes line {line} of {group:?}, which was not announced"));
         }
         member.writer[start..start + bytes.len()].copy_from_slice(bytes);
-        Ok(())
     }
 }

@@ -29,7 +29,7 @@ pub enum Register {
     Member(AreaId, Option<Description>),
     /// An area of the sender, for the directory; `None` if it was deleted.
     Name(AreaId, Option<Stated>),
-    /// To the directory: so many areas of the sender were accepted before its or the directory's agent started.
+    /// To the directory: how many areas of the sender were accepted before its or the directory's agent started.
     Restated(u32),
     /// The directory's answer to `Name`.
     Named(AreaId, Result<(), NameError>),

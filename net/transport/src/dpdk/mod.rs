@@ -220,7 +220,7 @@ impl Dpdk {
     }
 }
 
-/// The frame of a datagram of so many bytes.
+/// Bytes of the frame of a datagram of `payload` bytes.
 fn room(payload: usize) -> usize {
     (HEADERS + payload).max(SHORTEST)
 }

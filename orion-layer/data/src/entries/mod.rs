@@ -174,7 +174,7 @@ impl<T, const N: usize> Entries<T, N> {
         histogram
     }
 
-    /// The key of one entry out of every `every`, drawn at random from each run of so many, so that data with a
+    /// The key of one entry out of every `every`, drawn at random from each run of `every`, so that data with a
     /// period are sampled fairly. The same for every call with the same entries and `stream`.
     ///
     /// # Panics

@@ -9,7 +9,7 @@ impl Budget {
         Budget(multiplications)
     }
 
-    /// Takes so many off; `false` if there were not as many, and then none are left.
+    /// Takes some off; `false` if fewer were left, and then none are.
     pub(super) fn spend(&mut self, multiplications: usize) -> bool {
         let left = self.0.checked_sub(multiplications as u64);
         self.0 = left.unwrap_or(0);
@@ -23,7 +23,7 @@ impl Budget {
         Budget(share)
     }
 
-    /// Sets so many aside, or what is left.
+    /// Sets this many aside, or all that are left.
     pub(super) fn at_most(&mut self, multiplications: u64) -> Budget {
         let share = self.0.min(multiplications);
         self.0 -= share;

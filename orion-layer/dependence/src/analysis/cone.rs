@@ -46,7 +46,7 @@ impl Conflict {
 }
 
 impl Cone {
-    /// Every distance that begins with these signs, in so many dimensions.
+    /// Every distance in `dims` dimensions that begins with these signs.
     pub(super) fn beginning(signs: &[u8], dims: usize) -> Cone {
         let any = NEGATIVE | ZERO | POSITIVE;
         let signs: Vec<u8> = signs.iter().copied().chain(std::iter::repeat(any)).take(dims).collect();

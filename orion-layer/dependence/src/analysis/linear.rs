@@ -21,7 +21,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// A constant, over so many variables.
+    /// A constant, over `variables` variables.
     pub(super) fn constant(constant: i128, variables: usize) -> Row {
         Row { constant, coefficients: vec![0; variables] }
     }

@@ -10,7 +10,7 @@ pub(super) struct Pool {
     places: HashMap<Vec<i128>, usize>,
 }
 
-/// From so many rows on, a parallel one is looked up and not searched for. An elimination may make tens of thousands.
+/// From this number of rows on, a parallel one is looked up and not searched for. An elimination may make tens of thousands.
 const MANY: usize = 48;
 
 impl Pool {

@@ -84,7 +84,7 @@ impl BlockWeights {
         &self.weights
     }
 
-    /// Cuts with so many parts per dimension, their bounds among those of the axes, for a short
+    /// Cuts with `parts` per dimension, their bounds among those of the axes, for a short
     /// [rotation](Rotation): each dimension is first cut by itself, then single bounds are moved as long as
     /// that makes the rotation shorter (at most four times through all of them). The result depends on nothing
     /// but the counts and is never worse than the cuts of each dimension by itself.

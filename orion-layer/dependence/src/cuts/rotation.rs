@@ -14,7 +14,7 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// The rotation over so many parts per dimension.
+    /// The rotation over `parts` per dimension.
     ///
     /// # Panics
     /// If there is no dimension, or one has no parts.

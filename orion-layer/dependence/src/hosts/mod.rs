@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 /// Time that a round adds to a datagram's, in nanoseconds (a barrier of two hosts beside a datagram, both measured).
 const BARRIER_NS: f64 = 25_000.0;
-/// What a hand-over takes beside the way from host to host: rounds on both hosts, and their agents.
+/// Nanoseconds of a hand-over beside the way from host to host: rounds on both hosts, and their agents.
 const HAND_OVER_ROUNDS_NS: f64 = 130_000.0;
 
 /// The share of areas in what is on the wire, in packets of 1500 bytes with their seals and headers.
@@ -69,7 +69,7 @@ impl Hosts {
         Hosts { of: (0..workers).map(|worker| worker * hosts / workers.max(1)).collect(), count: hosts, link }
     }
 
-    /// The same hosts with so many workers, spread evenly.
+    /// The same hosts with `workers` workers, spread evenly.
     pub fn spread_over(&self, workers: usize) -> Hosts {
         Hosts::even(self.count, workers, self.link)
     }

@@ -52,7 +52,7 @@ pub struct LoopRecord {
     pub forecasts: Vec<Forecast>,
 }
 
-/// A pass on so many hosts.
+/// A pass on a number of hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
     /// The hosts.

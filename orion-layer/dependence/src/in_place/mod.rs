@@ -16,7 +16,7 @@ use crate::tiles::{Rank, Steps, Tile};
 pub struct TileTask {
     /// The elements that it touches of each array that lies in place.
     pub touched: Vec<Touched>,
-    /// Dependences: so many tiles of that worker must be done before.
+    /// Dependences: a worker, and how many of its tiles must be done before.
     pub after: Vec<(Rank, usize)>,
 }
 
@@ -32,9 +32,18 @@ pub struct InPlace {
 /// The executor's own form of the tasks, made when they are checked; opaque to this crate.
 pub type Checked = std::sync::Arc<dyn std::any::Any + Send + Sync>;
 
-/// Looks for two tiles that may run at once and touch the same element of which one writes it; says which, in words.
+/// Why arrays cannot lie in place under a schedule: two tiles that may run at once touch the same element, or the loop is
+/// not one for that.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("with its arrays in place, {what}")]
+pub struct InPlaceError {
+    /// The two tiles, or the fault, in words.
+    pub what: String,
+}
+
+/// Looks for two tiles that may run at once and touch the same element of which one writes it.
 #[derive(Clone, Copy)]
-pub struct CheckTasks<'a>(pub &'a dyn Fn(&LoopNest, &InPlace) -> Result<Checked, String>);
+pub struct CheckTasks<'a>(pub &'a dyn Fn(&LoopNest, &InPlace) -> Result<Checked, InPlaceError>);
 
 impl std::fmt::Debug for CheckTasks<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -47,7 +56,7 @@ impl std::fmt::Debug for CheckTasks<'_> {
 pub enum Waits {
     /// All of earlier steps.
     Steps,
-    /// Of the row before, as many blocks as the tile is in its own, and so many more ([`Wavefront`](crate::schedule::Wavefront)).
+    /// Of the row before, as many blocks as the tile is in its own, and `ahead` more ([`Wavefront`](crate::schedule::Wavefront)).
     Rows {
         /// Blocks of a row.
         blocks: usize,

@@ -24,9 +24,9 @@ pub enum Kind {
     Components(usize),
     /// Levels of the graph.
     Levels,
-    /// Blocks of rows, coloured: so many ranges of neighbours of each array.
+    /// Blocks of rows, coloured: this number of ranges of neighbours of each array.
     Ranges(usize),
-    /// Blocks of rows, coloured: so many of each array, over which rows are spread by their weight.
+    /// Blocks of rows, coloured: this number of each array, over which rows are spread by their weight.
     Spread(usize),
 }
 

@@ -10,10 +10,10 @@ pub struct Dealt {
     pub longest: u64,
 }
 
-/// The homes of groups are kept if the busiest worker is no heavier than so many times what it could be.
+/// The homes of groups are kept if the busiest worker has at most this many times the least load that it could have.
 const KEPT: f64 = 1.1;
 
-/// A worker is given no more than so many times its share of a batch because rows are with it already.
+/// The most that a worker is given of a batch because it has rows already, in shares.
 const FULL: f64 = 1.03;
 
 /// Nobody has used a row yet.

@@ -60,7 +60,7 @@ impl Touched {
         }
     }
 
-    /// Makes room for so many iterations.
+    /// Makes room for `iterations` iterations.
     pub fn reserve(&mut self, iterations: usize) {
         self.starts.reserve(iterations);
         self.keys.reserve(2 * iterations);
@@ -139,5 +139,5 @@ impl Touched {
     }
 }
 
-/// Among so many keys it is looked for one of the same row.
+/// The number of keys among which one of the same row is looked for.
 const NEAR: usize = 4;

@@ -4,7 +4,7 @@ use super::verify::covers;
 use super::{Schedule, ScheduleError, Steps, Wavefront, verify};
 use crate::analysis::Dependences;
 use crate::hosts::Hosts;
-use crate::in_place::{CheckTasks, Checked, InPlace, Waits};
+use crate::in_place::{CheckTasks, Checked, InPlace, InPlaceError, Waits};
 use crate::loop_nest::LoopNest;
 use crate::placement::Placement;
 
@@ -50,7 +50,7 @@ impl Built {
         let Some(waits) = self.waits.take() else { return Ok(self) };
         let in_place = InPlace::of(nest, &self.cuts, &self.steps, crew.workers, waits);
         if let Some(CheckTasks(check)) = crew.in_place {
-            self.checked = Some(check(nest, &in_place).map_err(|what| ScheduleError::Race { what })?);
+            self.checked = Some(check(nest, &in_place)?);
         }
         self.placement.in_place = Some(in_place);
         Ok(self)
@@ -98,7 +98,7 @@ impl Builder<'_> {
             None => Placement::of(nest, &cuts, &steps, workers)?,
             Some(_) if !can_lie_in_place(nest, crew) => {
                 let what = "they cannot: it is on one host that arrays lie in place, of dense loops that relax nothing";
-                return Err(ScheduleError::Race { what: what.into() });
+                return Err(InPlaceError { what: what.into() }.into());
             }
             Some(_) => {
                 let arrays = InPlace::arrays_of(nest);

@@ -137,7 +137,7 @@ fn makes_same_bits(nest: &LoopNest, dependences: &Dependences, accumulates: bool
     !accumulates && nest.relaxed.is_empty() && (dependences.is_empty() || nest.order == Order::Ordered)
 }
 
-/// Why a candidate is refused, for so many workers: it may have been tried for more than there are.
+/// Why a candidate is refused for `workers` workers: it may have been tried for more than there are.
 fn refusal(why: &ScheduleError, workers: usize) -> String {
     match why {
         ScheduleError::Conflict { workers: two, conflict, .. } if two.iter().any(|one| *one >= workers) => {

@@ -1,4 +1,5 @@
 //! Why a schedule is refused.
+use crate::in_place::InPlaceError;
 use crate::placement::PlacementError;
 
 /// Why a loop cannot run by a schedule.
@@ -69,12 +70,9 @@ pub enum ScheduleError {
         /// The dependence, in words.
         conflict: String,
     },
-    /// Its arrays would have to lie in place, and two tiles that may run at once touch the same element.
-    #[error("with its arrays in place, {what}")]
-    Race {
-        /// The two, in words.
-        what: String,
-    },
+    /// Its arrays would have to lie in place, and cannot.
+    #[error(transparent)]
+    InPlace(#[from] InPlaceError),
     /// The arrays of the loop cannot be placed by it.
     #[error(transparent)]
     Placement(#[from] PlacementError),

@@ -7,7 +7,7 @@ use crate::loop_nest::{LoopNest, Space};
 use crate::mutant::{self, Mutant};
 
 /// A pipelined wavefront (Lamport, 1974; Cytron, 1986): the space is cut into rows along one dimension and into blocks along
-/// another. Rows go to the workers in turn, and each row follows the one before it, so many blocks behind. No
+/// another. Rows go to the workers in turn, and each row follows the one before it, a number of blocks behind. No
 /// barrier is between the diagonals: each tile waits for one tile of the row before.
 ///
 /// The runtime chooses it where nothing else keeps the dependences; as a schedule of one's own it is checked against them.
@@ -71,7 +71,7 @@ impl Wavefront {
         Waits::Rows { blocks: inner.len() - 1, ahead: self.blocks_ahead(inner) }
     }
 
-    /// How much longer all takes than if nobody waited, on so many workers: the last worker of a turn begins when those before it
+    /// How much longer all takes on `workers` workers than if nobody waited: the last worker of a turn begins when those before it
     /// are far enough, and a row that is too short does not reach the next turn.
     pub(super) fn slowdown(&self, cuts: &[Vec<i64>], workers: usize) -> f64 {
         let (rows, blocks) = (cuts[self.outer].len() - 1, cuts[self.inner].len() - 1);

@@ -102,7 +102,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         format!("orion/{}/{}/{part}", self.number, self.generation)
     }
 
-    /// One of so many parts.
+    /// Creates one of the parts.
     fn create_part(
         &self,
         worker: &mut Worker,

@@ -10,7 +10,7 @@ use crate::view::copy_box;
 use hectare_dsm::{Element, bytemuck};
 use std::ops::Range;
 
-/// Values of so many bytes are always compared: that costs less than a barrier.
+/// Values of at most this many bytes are always compared: that costs less than a barrier.
 const COMPARED: usize = 4096;
 
 impl<T: Element, const N: usize> DistArray<T, N> {

@@ -21,7 +21,7 @@ pub(in crate::execute) struct Claims {
 pub(in crate::execute) enum Progress {
     /// It is still to be run.
     Left,
-    /// A worker has begun it, so many others having been begun before it, as far as that worker knew.
+    /// A worker has begun it; the number of others that were begun before it, as far as that worker knew.
     Begun(u64),
     /// It was run.
     Done(u64),

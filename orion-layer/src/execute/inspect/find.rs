@@ -1,6 +1,6 @@
 //! Finding out what the iterations of a loop touch, and how they can run side by side.
 use super::super::body::explain;
-use super::super::called::{KeySlice, Slice};
+use super::super::called::{KeySlice, Placed, Slice, Types};
 use super::super::inspection::{Batched, Found, Inspected};
 use super::super::plan::LoopPlan;
 use super::super::prefetch_plan::with_versions;
@@ -24,7 +24,7 @@ use std::time::Instant;
 /// The workers for which batches are chosen, where the choice must not depend on how many there are.
 const TEAM: usize = 2;
 
-/// Of so many uses of rows in components of random batches, one is by another of two workers than before.
+/// Uses of rows in components of random batches, of which one is by another of two workers than before.
 const FOURTH: usize = 4;
 
 /// Why a loop is not inspected after all.
@@ -41,23 +41,18 @@ fn rows(shape: &[usize]) -> usize {
 
 impl Context<'_> {
     /// How the pass runs: as an inspection says, which is made if none is known. Collective.
-    pub(in super::super) fn inspected<S, A, C, K, F>(
+    pub(in super::super) fn inspected<L: Types>(
         &mut self,
-        called: &Called<'_, S, C, K, F>,
+        called: &Called<'_, L>,
         plan: &LoopPlan,
-        placed: &S::Placed,
-        arrays: &mut A,
-    ) -> Result<Rc<Found>>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        K: KeySlice<S, A>,
-    {
+        placed: &Placed<L>,
+        arrays: &mut L::Arrays,
+    ) -> Result<Rc<Found>> {
         let Some(inspection) = &plan.inspection else { return Ok(Rc::new(Found::Serial)) };
         let Slice { keys: Some(keys), basis } = called.slice else { return Ok(Rc::new(Found::Serial)) };
         let since = Instant::now();
         // Another loop over the same entries may have placed them otherwise meanwhile.
-        let basis = basis.map(|basis| with_versions((basis, S::times_placed(placed)), arrays));
+        let basis = basis.map(|basis| with_versions((basis, L::Space::times_placed(placed)), arrays));
         if let Some(known) = inspection.borrow_mut().reuse(basis, since) {
             return Ok(known);
         }
@@ -66,7 +61,7 @@ impl Context<'_> {
         }
         let brought = self.bring_all(called, plan, placed);
         let touched = brought.and_then(|brought| match brought {
-            Ok(()) => self.touched::<S, A, K>(plan, placed, arrays, keys),
+            Ok(()) => self.touched::<L::Space, L::Arrays, L::Keys>(plan, placed, arrays, keys),
             Err(why) => Ok(Err(why)),
         });
         let found = touched.and_then(|touched| self.found(plan, touched));
@@ -78,15 +73,12 @@ impl Context<'_> {
     }
 
     /// Lets every worker see all iterations.
-    fn bring_all<S, C, K, F>(
+    fn bring_all<L: Types>(
         &mut self,
-        called: &Called<'_, S, C, K, F>,
+        called: &Called<'_, L>,
         plan: &LoopPlan,
-        placed: &S::Placed,
-    ) -> Result<Result<(), Why>>
-    where
-        S: IterationSpace,
-    {
+        placed: &Placed<L>,
+    ) -> Result<Result<(), Why>> {
         if !called.space.is_shareable() {
             return Ok(Err(
                 "its entries have no fixed length, so that workers cannot run each other's".into()
@@ -95,7 +87,7 @@ impl Context<'_> {
         called.space.share(self, called.head.site, placed)?;
         let owner = plan.only_worker();
         if owner != self.rank() {
-            S::bring(placed, self, owner as usize, &[0])?;
+            L::Space::bring(placed, self, owner as usize, &[0])?;
         }
         Ok(Ok(()))
     }

@@ -118,7 +118,7 @@ pub(super) fn block_lists(
     all
 }
 
-/// At least one of so many rows of a range is touched, where the others are added to it.
+/// Where the other rows of a range are added to those that are touched, at least one row in this many is touched.
 const SPARSEST: usize = 4;
 
 /// Adds rows that nobody touches in a batch to the lists of those who touch rows on both sides, where each worker's rows of an array

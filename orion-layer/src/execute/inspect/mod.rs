@@ -10,7 +10,7 @@ mod run;
 
 use super::inspection::Inspection;
 
-use super::called::Called;
+use super::called::{Called, Types};
 use super::plan::LoopPlan;
 use crate::context::Context;
 use crate::relax::Treatment;
@@ -25,9 +25,9 @@ impl LoopPlan {
     }
 
     /// The rows and elements that the iterations of the loop touch, as far as known, if it is to be inspected.
-    pub(super) fn inspection<S, C, K, F>(
+    pub(super) fn inspection<L: Types>(
         &self,
-        called: &Called<'_, S, C, K, F>,
+        called: &Called<'_, L>,
         context: &Context<'_>,
     ) -> Option<Inspection> {
         let exact = self.sharing.treatments.iter().all(|treatment| *treatment == Treatment::Exact);

@@ -1,12 +1,12 @@
 //! A pass in batches.
 use super::super::body::guarded;
-use super::super::called::Body;
+use super::super::called::{Placed, Types, Values};
 use super::super::inspection::{Batched, Found};
 use super::super::plan::LoopPlan;
 use super::{Called, Context};
-use crate::accumulate::{Accumulators, Tree};
+use crate::accumulate::Tree;
 use crate::context::Outcome;
-use crate::contract::{Arrays, IterationSpace, Layout, LoopArray, PassTrace, Pieces};
+use crate::contract::{Arrays, Layout, LoopArray, PassTrace, Pieces};
 use crate::error::{Error, Result};
 use crate::panics::unwound::end_iterations;
 use crate::relax::LoopReport;
@@ -39,20 +39,14 @@ impl Found {
 
 impl Context<'_> {
     /// Runs a pass of a loop that was inspected. Collective.
-    pub(in super::super) fn pass_in_batches<S, A, C, K, F>(
+    pub(in super::super) fn pass_in_batches<L: Types>(
         &mut self,
-        called: &Called<'_, S, C, K, F>,
+        called: &Called<'_, L>,
         plan: &LoopPlan,
         batched: &Batched,
-        placed: &S::Placed,
-        arrays: &mut A,
-    ) -> Result<C::Values>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        C: Accumulators,
-        F: Body<S, A, C>,
-    {
+        placed: &Placed<L>,
+        arrays: &mut L::Arrays,
+    ) -> Result<Values<L>> {
         let (head, me) = (called.head, self.rank());
         self.lay_in_place(plan, arrays)?;
         let since = Instant::now();
@@ -106,21 +100,15 @@ impl Context<'_> {
     }
 
     /// Runs this worker's batches; what time that took.
-    fn work_in_batches<S, A, C, K, F>(
+    fn work_in_batches<L: Types>(
         &mut self,
-        called: &Called<'_, S, C, K, F>,
+        called: &Called<'_, L>,
         plan: &LoopPlan,
         batched: &Batched,
-        placed: &S::Placed,
-        arrays: &mut A,
-        tree: &mut Tree<'_, C>,
-    ) -> Result<LoopReport>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        C: Accumulators,
-        F: Body<S, A, C>,
-    {
+        placed: &Placed<L>,
+        arrays: &mut L::Arrays,
+        tree: &mut Tree<'_, L::Sums>,
+    ) -> Result<LoopReport> {
         let all = arrays.each().into_iter().enumerate();
         let numbers: Vec<usize> =
             all.filter(|(_, array)| array.is_written()).map(|(number, _)| number).collect();

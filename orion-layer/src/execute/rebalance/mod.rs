@@ -9,13 +9,12 @@ use super::meter::Meter;
 use super::plan::{Key, LoopPlan};
 use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
-use crate::panics;
+use crate::panics::{self, Panicked};
 use crate::relax::Treatment;
 use crate::site::Site;
 use hectare_dependence::schedule::{cell_number, for_each_cell, imbalance};
 use hectare_dsm::Rank;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 /// A move has to shorten the steps to this share of what they were: what a timer sees varies.
@@ -200,21 +199,21 @@ impl Context<'_> {
         let mine = match load {
             None => Ok(meter.into_loads()),
             Some(load) => {
-                let given = || given_loads(plan, self.rank(), load);
-                catch_unwind(AssertUnwindSafe(given)).map_err(|payload| panics::message(&*payload))
+                let rank = self.rank();
+                panics::catch(|| given_loads(plan, rank, load))
             }
         };
         let refused = |what: String| Error::InvalidLoop { loop_name: plan.nest.name.clone(), what };
         let (mut loads, mut fault) = (vec![0u64; plan.cells], None);
-        self.exchange_values(plan.site, &mine, |rank, theirs: Result<Vec<u64>, String>| {
+        self.exchange_values(plan.site, &mine, |rank, theirs: Result<Vec<u64>, Panicked>| {
             match theirs {
                 Ok(theirs) => loads.iter_mut().zip(theirs).for_each(|(sum, load)| *sum += load),
-                Err(what) => fault = fault.take().or(Some((rank, what))),
+                Err(panicked) => fault = fault.take().or(Some((rank, panicked))),
             }
             Ok(())
         })?;
-        if let Some((rank, what)) = fault {
-            return Err(refused(format!("the function of loads panicked on worker {rank}: {what}")));
+        if let Some((rank, panicked)) = fault {
+            return Err(refused(format!("the function of loads panicked on worker {rank}: {panicked}")));
         }
         if loads.iter().map(|load| u128::from(*load)).sum::<u128>() > u128::from(u64::MAX) {
             return Err(refused(

@@ -71,7 +71,7 @@ impl<'a, E: Element> Handed<'a, E> {
     }
 }
 
-/// In so many steps a worker goes through what needs nothing from the batch before, and looks in between what has
+/// The number of steps in which a worker goes through what needs nothing from the batch before; between them it looks what has
 /// come.
 const STEPS: usize = 4;
 

@@ -11,7 +11,7 @@ pub trait Transport<E: Element> {
     fn batch(&mut self, worker: &mut Worker, replica: &mut Replica<E>, work: &Work<'_, E>) -> Result<()>;
 }
 
-/// Cuts `whole` into parts of so many elements.
+/// Cuts `whole` into parts of these lengths.
 pub fn split<E>(mut whole: &mut [E], lengths: impl Iterator<Item = usize>) -> Vec<&mut [E]> {
     let cut = |length| {
         let (part, rest) = std::mem::take(&mut whole).split_at_mut(length);

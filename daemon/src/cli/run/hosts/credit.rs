@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// Bytes that may be on their way at a time, of one stream of one host.
 const WINDOW: usize = 512 << 10;
 
-/// What is left of the credit of one stream.
+/// The credit that one stream has left.
 #[derive(Debug)]
 pub(super) struct Credit {
     left: Mutex<usize>,
@@ -30,14 +30,14 @@ impl Credit {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes credit for so many bytes, at most all that there is, as soon as it is left.
+    /// Takes credit for `bytes`, at most for a whole window; waits until there is enough.
     pub(super) fn take(&self, bytes: usize) {
         let wanted = bytes.min(WINDOW);
         let left = self.more.wait_while(self.left(), |left| *left < wanted);
         *left.unwrap_or_else(PoisonError::into_inner) -= wanted;
     }
 
-    /// Gives back what was taken for so many bytes.
+    /// Gives back the credit for `bytes`.
     pub(super) fn give(&self, bytes: usize) {
         let mut left = self.left();
         *left = left.saturating_add(bytes.min(WINDOW)).min(WINDOW);

@@ -14,11 +14,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 pub(super) const VERSION: u32 = 7;
 const CALLER: &str = "hectare-run";
 const PART: &str = "hectare-part";
-/// Lines before that of the version are skipped, up to so many bytes.
+/// Lines before that of the version are skipped, up to this number of bytes.
 const MOST_BEFORE: u64 = 256 << 10;
 /// The most bytes of a message: more than the arguments and variables with which Linux starts a program.
 const MOST: usize = 4 << 20;
-/// Output travels in pieces of so many bytes at most.
+/// The most bytes of a piece in which output travels.
 pub(super) const PIECE: usize = 32 << 10;
 
 /// To a part.
@@ -32,7 +32,7 @@ pub(super) enum Order {
     Go,
     /// A signal for the processes, by its number.
     Signal(i32),
-    /// So many bytes of output are written: the part may send as many more.
+    /// `bytes` of output are written: the part may send as many more.
     Written { error: bool, bytes: usize },
     /// End the processes at once.
     Kill,

@@ -38,7 +38,7 @@ fn who_takes_an_area_of_its_own_does_not_wait() {
     let _lent = owned.lend(&worker).unwrap();
     let found = area.take_within(&mut worker, Duration::from_secs(60)).map(drop);
     assert!(matches!(found, Err(Error::AlreadyOwner { rank: 0, .. })), "{found:?}");
-    // What is on its way to oneself can be taken.
+    // An area that a worker gave to itself can be taken.
     let given = worker.create::<u64>("given", 10).unwrap();
     let area = given.area();
     given.give(&worker, 0).unwrap();

@@ -37,7 +37,7 @@ impl Access {
 pub struct Task {
     /// The arrays that it touches, each once.
     pub accesses: Vec<Access>,
-    /// Dependences: the first so many tasks of that worker must be done before this one begins.
+    /// Dependences: a worker, and how many of its first tasks must be done before this one begins.
     pub after: Vec<(Rank, usize)>,
 }
 
@@ -186,7 +186,7 @@ fn check_accesses(shapes: &[Vec<usize>], tasks: &[Vec<Task>]) -> Result<(), Task
 #[derive(Debug)]
 struct Clocks {
     workers: usize,
-    /// By worker; so many numbers for each task, one after the other.
+    /// By worker; the same number of entries for each task, one after the other.
     before: Vec<Vec<u32>>,
 }
 

@@ -46,7 +46,7 @@ impl RowList {
         RowList { starts, rows }
     }
 
-    /// Makes room for so many rows of a batch.
+    /// Makes room for `rows` rows of a batch.
     ///
     /// # Errors
     /// If there is no memory.

@@ -139,7 +139,7 @@ impl RowPlan {
         Ok(RowPlan { arrays, batches, touched, waits, digest })
     }
 
-    /// Whether there can be a plan of so many rows in each array, batches and workers.
+    /// Whether there can be a plan of this size: rows of each array, batches, workers.
     ///
     /// # Errors
     /// [`RowError::TooMany`].
