@@ -342,8 +342,8 @@ pub(crate) unsafe fn store(place: *mut ha_synced, synced: Synced) -> Outcome {
 }
 
 /// Ends a clock period: publishes what this worker wrote, and waits until every live worker has ended the same period;
-/// then each sees all writes. The same as `ha_tick` and `ha_wait_clocks` with staleness 0. Every live worker of the job
-/// must call it, or have called `ha_leave_clocks`.
+/// then each sees all writes, but for what was given away unpublished to a worker of this host. The same as `ha_tick`
+/// and `ha_wait_clocks` with staleness 0. Every live worker of the job must call it, or have called `ha_leave_clocks`.
 ///
 /// Pointers: `worker` an open worker.
 /// Thread: that of the worker.

@@ -162,3 +162,18 @@ impl Serialize for OnWorker {
         }
     }
 }
+
+/// A pipe opens only when somebody writes into it: nobody waits for that.
+#[test]
+fn a_pipe_is_no_file_to_be_read() {
+    let scratch = Scratch::new("checkpoint-pipe");
+    let pipe = scratch.0.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let said = error_of(&pipe, |w| w.open_checkpoint(&pipe));
+    assert!(said.contains("not a regular file"), "{said}");
+    let said = run(2, |w| w.npy_file::<f32, 1>(&pipe).map(drop)).unwrap_err().to_string();
+    assert!(said.contains("not a regular file"), "{said}");
+    let parser = hectare_orion::array::text::movielens;
+    let said = run(2, |w| w.text_file(&pipe, parser).map(drop)).unwrap_err().to_string();
+    assert!(said.contains("not a regular file"), "{said}");
+}

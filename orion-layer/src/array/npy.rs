@@ -78,11 +78,12 @@ pub(super) fn open<E, const N: usize>(
 ) -> Result<(File, u64, [usize; N], (E, usize))> {
     let io = |source| file::failed(path, source);
     let wrong = |what: String| Error::Format { file: path.display().to_string(), what };
-    let mut file = File::open(path).map_err(io)?;
-    let metadata = file.metadata().map_err(io)?;
+    // Before it is opened: a pipe is open only when somebody writes into it.
+    let metadata = std::fs::metadata(path).map_err(io)?;
     if !metadata.is_file() {
         return Err(wrong("not a regular file".into()));
     }
+    let mut file = File::open(path).map_err(io)?;
     let mut beginning = Vec::with_capacity(PREAMBLE);
     (&file).take(PREAMBLE as u64).read_to_end(&mut beginning).map_err(io)?;
     let range = text_range(&beginning).map_err(|error| wrong(error.to_string()))?;

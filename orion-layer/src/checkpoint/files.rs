@@ -51,16 +51,33 @@ pub(super) fn tail(id: u64, number: usize) -> [u8; TAIL] {
     tail
 }
 
-/// Whether a file beside the first is there, and whole.
-pub(super) fn is_whole(path: &Path, id: u64, number: usize, bytes: u64) -> bool {
-    let look = || -> io::Result<bool> {
+/// How a worker sees a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Sight {
+    Absent,
+    /// It is there, and cut off, of another save, or not to be read.
+    Damaged,
+    Whole,
+}
+
+/// How this worker sees a file beside the first.
+pub(super) fn look_at(path: &Path, id: u64, number: usize, bytes: u64) -> Sight {
+    let is_whole = || -> io::Result<bool> {
+        // A pipe would be open only when somebody writes into it.
+        if !std::fs::metadata(path)?.is_file() {
+            return Ok(false);
+        }
         let mut file = File::open(path)?;
         let mut found = [0; TAIL];
         file.seek(SeekFrom::Start(bytes))?;
         file.read_exact(&mut found)?;
         Ok(found == tail(id, number) && file.metadata()?.len() == bytes + TAIL as u64)
     };
-    look().unwrap_or(false)
+    match is_whole() {
+        Ok(true) => Sight::Whole,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Sight::Absent,
+        Ok(false) | Err(_) => Sight::Damaged,
+    }
 }
 
 /// Reads bytes of a file.
@@ -72,14 +89,29 @@ pub(super) fn read_at(path: &Path, offset: u64, bytes: &mut [u8]) -> Result<()> 
     read.map_err(|source| file::failed(path, source))
 }
 
-/// Removes the files of other saves than `id` beside the first, which nothing names any more. What cannot be removed stays: it
-/// does no harm, and the next save tries again.
+/// Whether this is what comes after `FILE.` in the name of a file that a process began to write and that it will not complete: it was
+/// killed (`NewFile`).
+fn is_left(rest: &str) -> bool {
+    let mut words = rest.rsplit('.');
+    let is_number = |word: Option<&str>| word.is_some_and(|word| word.parse::<u32>().is_ok());
+    let is_part = words.next() == Some("part") && is_number(words.next());
+    let process = words.next().filter(|word| is_number(Some(word)));
+    is_part && process.is_some_and(|process| !Path::new("/proc").join(process).exists())
+}
+
+/// Removes the files of other saves than `id` beside the first, which nothing names any more, and what processes that were killed
+/// left. What cannot be removed stays: it does no harm, and the next save tries again.
 pub(super) fn remove_old(path: &Path, id: u64) {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Some(first) = path.file_name().and_then(|name| name.to_str()) else { return };
     let is_old = |name: &str| {
-        let rest = name.strip_prefix(first).and_then(|rest| rest.strip_prefix('.'));
-        let Some((of, number)) = rest.and_then(|rest| rest.split_once('.')) else { return false };
+        let Some(rest) = name.strip_prefix(first).and_then(|rest| rest.strip_prefix('.')) else {
+            return false;
+        };
+        if is_left(rest) {
+            return true;
+        }
+        let Some((of, number)) = rest.split_once('.') else { return false };
         let is_id = of.len() == 16 && u64::from_str_radix(of, 16).is_ok_and(|of| of != id);
         is_id && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     };
@@ -96,13 +128,19 @@ impl Files {
         1 + self.others.len()
     }
 
-    /// The error of a file that no host of the job has.
-    pub(super) fn missing(&self, path: &Path, number: usize) -> Error {
+    /// The error of a file that no host of the job has whole; a damaged one lies where this worker is.
+    pub(super) fn missing(&self, path: &Path, number: usize, damaged: Option<String>) -> Error {
         let (place, all) = (place(path, self.id, number), self.len());
         let host = self.others.get(number - 1).map_or(0, |(host, _)| *host);
+        let fault = match damaged {
+            Some(worker) => {
+                format!("is damaged or of another save where {worker} sees it, and on no other host")
+            }
+            None => "is on no host of the job".into(),
+        };
         let what = format!(
-            "{}, part {} of {all} of this checkpoint, is on no host of the job, or not whole: host {host} of the job that saved it wrote \
-             it there; copy it beside the others, on any host of this job",
+            "{}, part {} of {all} of this checkpoint, {fault}: host {host} of the job that saved it wrote it there; copy it beside the \
+             others, on any host of this job",
             place.display(),
             number + 1,
         );
@@ -122,7 +160,16 @@ mod tests {
         let kept =
             [path.clone(), place(&path, 7, 1), directory.join("m.ckpt.old"), directory.join("n.ckpt.1.1")];
         let kept_too = directory.join(format!("m.ckpt.{:016x}.x", 8));
-        let old = [place(&path, 8, 1), place(&path, 9, 12)];
+        let part = |of: &Path, process: u32| PathBuf::from(format!("{}.{process}.0.part", of.display()));
+        // No process has so high a number.
+        let old = [
+            place(&path, 8, 1),
+            place(&path, 9, 12),
+            part(&path, u32::MAX),
+            part(&place(&path, 7, 1), u32::MAX),
+        ];
+        let kept =
+            [kept.as_slice(), &[part(&path, std::process::id()), directory.join("m.ckpt.x.0.part")]].concat();
         kept.iter().chain([&kept_too]).chain(&old).for_each(|file| std::fs::write(file, "x").unwrap());
         remove_old(&path, 7);
         assert!(kept.iter().chain([&kept_too]).all(|file| file.exists()));

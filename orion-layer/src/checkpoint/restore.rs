@@ -1,7 +1,7 @@
 //! Reading a checkpoint.
 use super::contents::{Block, Contents, MARK, StoredArray, StoredEntries, TAIL, type_name};
 use super::fetch::{Readers, Source};
-use super::files::{self, Span, is_whole};
+use super::files::{self, Sight, Span, look_at};
 use crate::array::share::share_bytes;
 use crate::array::{DistArray, Entries, Entry, SparseArray, Value};
 use crate::checksum::{Checksum, checksum};
@@ -97,21 +97,34 @@ impl Context<'_> {
     ) -> Result<Readers> {
         let (id, me) = (contents.files.id, self.rank() as usize);
         let others = contents.files.others.iter().zip(1..);
-        let has = |((_, bytes), number): (&(usize, u64), usize)| {
-            is_whole(&files::place(path, id, number), id, number, *bytes)
+        let sight = |((_, bytes), number): (&(usize, u64), usize)| {
+            look_at(&files::place(path, id, number), id, number, *bytes)
         };
-        let mine: Vec<bool> = std::iter::once(sees[me].is_some()).chain(others.map(has)).collect();
-        let (mut of, mut all) = (vec![None; mine.len()], true);
-        self.exchange_values(site, &mine, |rank, has: Vec<bool>| {
-            all &= !has.contains(&false);
-            for (reader, _) in of.iter_mut().zip(&has).filter(|(reader, has)| reader.is_none() && **has) {
-                *reader = Some(rank as usize);
+        let first = if sees[me].is_some() { Sight::Whole } else { Sight::Absent };
+        let mine: Vec<Sight> = std::iter::once(first).chain(others.map(sight)).collect();
+        let mut of: Vec<[Option<Rank>; 2]> = vec![[None; 2]; mine.len()];
+        let mut all = true;
+        self.exchange_values(site, &mine, |rank, sights: Vec<Sight>| {
+            all &= sights.iter().all(|sight| *sight == Sight::Whole);
+            for ([whole, damaged], sight) in of.iter_mut().zip(&sights) {
+                let seen = match sight {
+                    Sight::Whole => whole,
+                    Sight::Damaged => damaged,
+                    Sight::Absent => continue,
+                };
+                *seen = seen.or(Some(rank));
             }
             Ok(())
         })?;
-        let found = of.iter().enumerate();
-        let of = found.map(|(number, reader)| reader.ok_or_else(|| contents.files.missing(path, number)));
-        Ok(Readers { of: of.collect::<Result<_>>()?, all, mine })
+        let found = of.iter().enumerate().map(|(number, [whole, damaged])| {
+            let missing = || {
+                let damaged = damaged.map(|rank| self.worker_and_host(rank));
+                contents.files.missing(path, number, damaged)
+            };
+            whole.map(|rank| rank as usize).ok_or_else(missing)
+        });
+        let mine = mine.iter().map(|sight| *sight == Sight::Whole).collect();
+        Ok(Readers { of: found.collect::<Result<_>>()?, all, mine })
     }
 }
 
@@ -119,15 +132,16 @@ impl First {
     fn read(path: &Path) -> Result<Option<First>> {
         let io = |source| file::failed(path, source);
         let wrong = |what: &str| Error::Format { file: path.display().to_string(), what: what.into() };
-        let mut file = match File::open(path) {
-            Ok(file) => file,
+        // Before it is opened: a pipe is open only when somebody writes into it.
+        let metadata = match std::fs::metadata(path) {
+            Ok(metadata) => metadata,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(io(source)),
         };
-        let metadata = file.metadata().map_err(io)?;
         let Some(before) = metadata.len().checked_sub(TAIL as u64).filter(|_| metadata.is_file()) else {
             return Err(wrong("not a checkpoint: too short, or not a regular file"));
         };
+        let mut file = File::open(path).map_err(io)?;
         let mut tail = [0; TAIL];
         file.seek(SeekFrom::Start(before)).map_err(io)?;
         file.read_exact(&mut tail).map_err(io)?;
@@ -150,13 +164,13 @@ fn different([(a, of_a), (b, of_b)]: [(String, Option<Duration>); 2]) -> String 
     let older = of_a.zip(of_b).filter(|(of_a, of_b)| of_a != of_b).map(|(of_a, of_b)| {
         let older = if of_a < of_b { &a } else { &b };
         format!(
-            "that of {older}, written {:.1} s before the other by the times of the files",
+            "; by the times of the files, that of {older} is {:.1} s older, unless one is a copy with the time of its copying",
             of_a.abs_diff(of_b).as_secs_f64()
         )
     });
     format!(
-        "{a} and {b} see different checkpoints: remove the older one{}",
-        older.map_or(String::new(), |it| format!(", {it}"))
+        "{a} and {b} see different checkpoints: remove the one that is not wanted{}",
+        older.unwrap_or_default()
     )
 }
 
@@ -395,13 +409,15 @@ mod tests {
         let say = |a, b| different([("worker 0".into(), a), ("worker 1".into(), b)]);
         let at = |ms| Some(Duration::from_millis(ms));
         for (a, b, older) in [(5000, 7500, "worker 0"), (7500, 5000, "worker 1")] {
-            let end = format!(
-                "older one, that of {older}, written 2.5 s before the other by the times of the files"
-            );
-            assert!(say(at(a), at(b)).ends_with(&end), "{}", say(at(a), at(b)));
+            let named =
+                format!("not wanted; by the times of the files, that of {older} is 2.5 s older, unless");
+            assert!(say(at(a), at(b)).contains(&named), "{}", say(at(a), at(b)));
         }
         for said in [say(at(3), None), say(at(3), at(3))] {
-            assert_eq!(said, "worker 0 and worker 1 see different checkpoints: remove the older one");
+            assert_eq!(
+                said,
+                "worker 0 and worker 1 see different checkpoints: remove the one that is not wanted"
+            );
         }
     }
 }

@@ -285,8 +285,9 @@ impl<T: Element> Owned<T> {
     }
 
     /// Gives the area to another worker: one atomic exchange, no barrier, no copy. What was written and not yet
-    /// published goes along; if the next owners die before it is published, it is lost, and a claim names
-    /// this worker among those who lost writes. See [`Owned::give_published`].
+    /// published goes along: on one host, others see it when the next owner publishes it, whatever barriers this worker passes
+    /// meanwhile. If the next owners die before that, it is lost, and a claim names this worker among those who lost writes.
+    /// See [`Owned::give_published`].
     ///
     /// To a worker of another host it goes in the background: what was written is published here by the next round, and sent to
     /// that host and all who have copies; then it is that worker's. If this worker dies and no other of its host lives, its agent

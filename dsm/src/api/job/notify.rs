@@ -2,6 +2,8 @@
 use crate::api::area::handle::Area;
 use crate::engine::area_core::AreaCore;
 use crate::engine::shared::Subscriber;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::error::Result;
 use crate::protocol::publication::Version;
 use crate::segment::element::Element;

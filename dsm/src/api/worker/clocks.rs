@@ -182,8 +182,8 @@ impl Worker {
     }
 
     /// Ends a clock period, publishes what this worker wrote, and waits until every live worker has ended the same
-    /// period: afterwards, each sees all writes (except for areas all of whose copies are pinned by observers, which are
-    /// published later).
+    /// period: afterwards, each sees all writes (except for areas all of whose copies are pinned by observers, and for what was
+    /// given away unpublished to a worker of this host, [`Owned::give`](crate::Owned::give): these are published later).
     ///
     /// Every live worker of the job must tick, or have called [`Worker::leave_clocks`].
     ///

@@ -43,11 +43,12 @@ pub fn for_each_line(
 ) -> Result<(), TextError> {
     assert!(share.part < share.of, "part {} of {} of a file", share.part, share.of);
     let failed = |source| TextError::Read { path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
+    // Before it is opened: a pipe is open only when somebody writes into it.
+    let metadata = std::fs::metadata(path).map_err(failed)?;
     if !metadata.is_file() {
         return Err(TextError::NotAFile { path: path.to_owned() });
     }
+    let mut file = File::open(path).map_err(failed)?;
     let start = Share::bound(share.part, share.of, metadata.len());
     let end = Share::bound(share.part + 1, share.of, metadata.len());
     if start == end {
