@@ -41,6 +41,7 @@ mod orderings;
 mod outliving;
 mod ownership;
 mod parallel_for;
+mod pinned;
 mod process_limits;
 mod processes;
 mod reduce;

@@ -34,6 +34,7 @@ mod members;
 mod metrics;
 mod mid_epoch;
 mod misfits;
+mod observers_on_hosts;
 mod output_on_hosts;
 mod ownership_on_hosts;
 mod peers;

@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 ///
 /// It is tied to the thread that made it, which must not end before it is dropped, as with a
 /// [`Worker`](crate::Worker). Reading with it never delays a worker: at most, publications of
-/// an area are postponed while all of its copies are pinned (see [`AreaSpec::copies`](crate::AreaSpec::copies)).
+/// an area are postponed while all of its copies are pinned (see [`AreaSpec::copies`](crate::AreaSpec::copies)), and tried again
+/// after 1 to 16 ms. Barriers of all hosts wait meanwhile for what has arrived from another host, and not for what this one owns.
 #[derive(Debug)]
 pub struct Observer {
     shared: Arc<Shared>,

@@ -2,6 +2,7 @@
 mod chunks;
 mod planned;
 mod presence;
+mod retry;
 mod select;
 mod target;
 
@@ -11,6 +12,7 @@ pub(crate) use self::planned::Planned;
 use self::target::dirty_bytes;
 use super::runtime::{Runtime, Scratch, Stuck};
 use crate::engine::runtime::scan::is_scanned;
+use crate::memory::clock;
 use crate::memory::copy::Kernels;
 use crate::protocol::arrival::{self, Arrived};
 use crate::protocol::label;
@@ -27,10 +29,11 @@ impl Runtime<'_> {
     pub(crate) fn make_plan(&self, round: u64, me: u32) -> bool {
         let acting = &self.shared.segment.header().sync.acting;
         let mut scratch = self.local.scratch.borrow_mut();
-        scratch.held_back = false;
+        (scratch.held_back, scratch.postponed) = (false, false);
         // Before areas are looked at: of a worker that is found here, they find the areas.
         let mut local = self.look_around(round, &mut scratch.presences);
         let some = self.plan_areas(round, me, &mut scratch);
+        retry::note(&self.shared.segment.header().sync, scratch.postponed, clock::now_ns);
         if scratch.held_back {
             local = local.min(acting.local_clock.load(Ordering::Relaxed));
         }
@@ -216,6 +219,7 @@ impl Runtime<'_> {
                 slot.round.postponed.fetch_add(1, Ordering::Relaxed);
                 count(&counters.postponed_pinned, 1);
                 tracing::debug!(area, round, owner, "postponed: every reader copy is pinned");
+                scratch.postponed |= retry::is_asked_for(slot, segment.forced(area as usize));
                 self.postpone(slot, now);
             }
         }

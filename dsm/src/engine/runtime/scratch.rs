@@ -19,6 +19,8 @@ pub(crate) struct Scratch {
     /// Whether a publication is postponed because of a worker outside of the round, or because its owner could not
     /// look the area through: the clocks wait for it.
     pub(crate) held_back: bool,
+    /// Whether a publication that was asked for is postponed because every copy is pinned: rounds try again.
+    pub(crate) postponed: bool,
     /// Bytes to copy, by plan entry.
     pub(crate) bytes: Vec<u64>,
     pub(crate) pinned: Vec<bool>,

@@ -21,6 +21,8 @@ enum Mutant {
     LowersEarly,
     /// All but the mark orders nothing.
     Weak,
+    /// A planner that has postponed something sets the time at which a round falls due.
+    SetsTime,
 }
 
 /// Area 0 is there, and area 1 is made.
@@ -138,4 +140,43 @@ fn mutant_words_that_order_nothing() {
 #[should_panic(expected = "too late")]
 fn mutant_a_mark_that_orders_nothing() {
     made_while_planned(NOW + 100, NOW, Mutant::Weak);
+}
+
+/// A planner has postponed what it was asked for, and a round is to try again at `at`, before or after the new area falls due.
+fn made_while_postponed(known: u64, at: u64, mutant: Mutant) {
+    explore(3, move || {
+        let areas = Arc::new(Areas::new(NOW + INTERVAL, known));
+        if known == u64::MAX {
+            areas.timed.store(0, Ordering::Relaxed);
+        }
+        let creator = {
+            let areas = areas.clone();
+            thread::spawn(move || areas.create(mutant))
+        };
+        areas.plan(mutant);
+        match mutant {
+            Mutant::SetsTime => areas.next_ns.store(at, Ordering::SeqCst),
+            _ => areas.due().try_again(at),
+        }
+        creator.join().unwrap();
+        let next = areas.next_ns.load(Ordering::Relaxed);
+        assert!(next <= at, "it is tried again too late");
+        assert!(next <= DUE, "a round is asked for too late");
+    });
+}
+
+#[test]
+fn what_is_postponed_is_tried_again_in_time() {
+    // There is an area with an interval, or none yet; it is tried again before the new one falls due, or after.
+    for known in [NOW, u64::MAX] {
+        for at in [DUE - 10, DUE + 10] {
+            made_while_postponed(known, at, Mutant::None);
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "too late")]
+fn mutant_a_planner_that_sets_the_time() {
+    made_while_postponed(u64::MAX, DUE + 10, Mutant::SetsTime);
 }

@@ -44,7 +44,7 @@ use crate::segment::tally::{Counters, Tally};
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 26;
+pub(crate) const LAYOUT_VERSION: u32 = 27;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.
@@ -287,6 +287,8 @@ pub(crate) struct ActorWords {
     pub(crate) local_clock: AtomicU64,
     /// Rounds that began.
     pub(crate) rounds: AtomicU64,
+    /// How many rounds in a row, the last one among them, have postponed what was asked for because every copy is pinned.
+    pub(crate) postponed: AtomicU32,
     pub(crate) plan: PlanHeader,
 }
 
