@@ -49,7 +49,8 @@ pub trait Memory {
     /// more, or if the pin would take the last free copy.
     ///
     /// The last state of the label before the newest is there until a state of the label after the newest is published:
-    /// workers of other hosts may wait for it.
+    /// workers of other hosts may wait for it. If it had to be published over, since others than the agent have pinned all other
+    /// copies, the next later state is pinned in its place.
     ///
     /// # Errors
     /// [`NameError::Unsent`] if this host has no memory for copies that can be pinned, which ends what attaches to the group.

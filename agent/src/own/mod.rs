@@ -1,4 +1,7 @@
 //! Areas that are owned on this host: their ids between hosts, and the states that are pinned for sending.
+#[cfg(test)]
+mod tests;
+
 use crate::names;
 use crate::note::Note;
 use hectare_dsm as dsm;
@@ -193,7 +196,8 @@ impl Own {
         }
     }
 
-    /// Pins the newest state of a group, or the last one of a label.
+    /// Pins the newest state of a group, or the last one of a label. If that was published over, since observers or workers outside
+    /// of the rounds had all other copies, the first later one that is there: nobody publishes it again, and hosts wait for it.
     pub(crate) fn pin(
         &mut self,
         agent: &Agent,
@@ -205,7 +209,14 @@ impl Own {
         let areas: Vec<dsm::AreaId> = group.members.values().copied().collect();
         let held = match label {
             None => agent.hold(&areas).ok()?,
-            Some(label) => agent.hold_label(&areas, label).ok()??,
+            Some(label) => match agent.hold_label(&areas, label).ok()? {
+                Some(held) => held,
+                None => {
+                    let there = agent.states(&areas).ok()?;
+                    let later = there.iter().map(|state| state.label).find(|later| *later > label)?;
+                    agent.hold_label(&areas, later).ok()??
+                }
+            },
         };
         let age = held.iter().map(Held::age).min().unwrap_or_default();
         let last = held.iter().max_by_key(|held| held.sequence())?;
