@@ -283,7 +283,7 @@ fn a_worker_that_waits_in_vain_says_for_whom() {
     let mut worker = job.worker().unwrap();
     agent.set_clock(2, 5).unwrap();
     let text = worker.barrier_within(SHORT).unwrap_err().to_string();
-    assert!(text.ends_with("workers 0..2 of host 0 are at 0"), "{text}");
+    assert!(text.ends_with("workers 0 to 1 of host 0 are at 0"), "{text}");
     (0..2).for_each(|rank| agent.set_worker(rank, RemoteWorker::Dead).unwrap());
     agent.set_clock(0, u64::MAX).unwrap();
     worker.wait_clocks_within(0, Duration::ZERO).unwrap_err();

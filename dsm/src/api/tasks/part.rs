@@ -167,7 +167,13 @@ impl Part {
         let workers = order.workers;
         let shared = worker.shared();
         let seats = shared.segment.all_seats().len();
-        if rank as usize >= workers || workers > seats || shared.segment.spans_hosts() {
+        if shared.segment.spans_hosts() {
+            return refuse(
+                "they are for jobs on one host, and this one is on several: exchange rows by published areas"
+                    .into(),
+            );
+        }
+        if rank as usize >= workers || workers > seats {
             return refuse(format!("they are for workers 0 to {} of one host", workers.saturating_sub(1)));
         }
         if areas.is_empty() || areas.len() != order.arrays {

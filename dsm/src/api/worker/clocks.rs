@@ -174,8 +174,15 @@ impl Worker {
         let is_late = |(host, clock): &(usize, u64)| *host != segment.remote_clocks().here && *clock < wanted;
         let clocks = others.map(|(host, record)| (host, record.clock.load(Ordering::Relaxed)));
         late.extend(clocks.filter(is_late).map(|(host, clock)| {
-            let ranks = segment.ranks_of(host);
-            format!("workers {}..{} of host {host} are at {clock}", ranks.start, ranks.end)
+            let (ranks, host) = (segment.ranks_of(host), segment.host_text(Some(host)));
+            match ranks.len() {
+                1 => format!("worker {} of host {host} is at {clock}", ranks.start),
+                _ => format!(
+                    "workers {} to {} of host {host} are at {clock}",
+                    ranks.start,
+                    ranks.end.saturating_sub(1)
+                ),
+            }
         }));
         let missing = if late.is_empty() { "a round with every worker".into() } else { late.join(", ") };
         Error::TimedOut { what: format!("every worker to reach clock {wanted}"), waited, missing }
