@@ -202,20 +202,26 @@ impl Cluster {
 pub struct Running {
     pub child: Child,
     pub out: BufReader<ChildStdout>,
+    /// The lines that were read.
+    seen: String,
 }
 
 impl Running {
     pub fn start(mut command: Command) -> Running {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
-        Running { child, out }
+        Running { child, out, seen: String::new() }
     }
 
     pub fn lines(&mut self, count: usize) -> Vec<String> {
         let mut lines: Vec<String> = (0..count)
             .map(|_| {
                 let mut line = String::new();
-                assert!(self.out.read_line(&mut line).unwrap() > 0, "it ended: {}", self.said());
+                if self.out.read_line(&mut line).unwrap() == 0 {
+                    let status = self.child.wait().unwrap();
+                    panic!("it ended, {status}: {}\nafter\n{}", self.said(), self.seen);
+                }
+                self.seen += &line;
                 line.trim_end().to_owned()
             })
             .collect();
