@@ -1,5 +1,6 @@
 //! When areas with an interval are due: a time for each word of 64 areas, and one for all. Planners raise them, and a worker that
-//! creates such an area lowers them; a planner lowers the one for all if what it has postponed is to be tried again. Written over bare words, so that the models run it.
+//! creates such an area lowers them; a planner lowers the one for all if what it has postponed is to be tried again. Written over bare
+//! words, so that the models run it.
 //!
 //! No time may be later than the time at which the first of its areas is due. A planner that has not seen a new area may raise the
 //! times beyond that. So it looks at a word again if another area was marked there meanwhile, and at all words if one was entered.

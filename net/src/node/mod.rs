@@ -174,7 +174,8 @@ impl Node {
             .all(|host| self.peers[&host].sent.is_empty() && !self.peers[&host].outbox.has_due())
     }
 
-    /// How many values and namings are remembered for other hosts. It grows with what there is, and not with what was deleted.
+    /// How many values of registers and namings of groups are remembered for other hosts: in proportion to the areas and subscriptions
+    /// that there are, not to those that there were. For tests and figures.
     #[must_use]
     pub fn remembered(&self) -> usize {
         self.peers.hosts().map(|host| self.peers[&host].remembered()).sum()
@@ -326,7 +327,7 @@ impl Node {
         if is_new {
             peer.greeted = false;
             peer.inbox = outbox::Inbox::default();
-            peer.named = named_groups::Named::default();
+            peer.named = named_groups::HeardNamings::default();
             peer.names = None;
             peer.knows_us = false;
             peer.outbox.restate();

@@ -10,12 +10,12 @@ use std::ops::RangeInclusive;
 
 /// Groups of a peer to which this host subscribes, or did until the peer hears that it does not.
 #[derive(Debug, Default)]
-pub(super) struct Stated {
+pub(super) struct OwnNamings {
     numbers: BTreeMap<GroupId, u32>,
     count: u32,
 }
 
-impl Stated {
+impl OwnNamings {
     /// Whether it is a new one.
     pub(super) fn insert(&mut self, group: GroupId) -> bool {
         let is_new = !self.numbers.contains_key(&group);
@@ -51,9 +51,9 @@ impl Stated {
     }
 }
 
-impl FromIterator<GroupId> for Stated {
-    fn from_iter<I: IntoIterator<Item = GroupId>>(groups: I) -> Stated {
-        let mut stated = Stated::default();
+impl FromIterator<GroupId> for OwnNamings {
+    fn from_iter<I: IntoIterator<Item = GroupId>>(groups: I) -> OwnNamings {
+        let mut stated = OwnNamings::default();
         for group in groups {
             stated.insert(group);
         }
@@ -63,11 +63,11 @@ impl FromIterator<GroupId> for Stated {
 
 /// The namings of a peer that came.
 #[derive(Debug, Default)]
-pub(super) struct Named {
+pub(super) struct HeardNamings {
     numbers: Intervals,
 }
 
-impl Named {
+impl HeardNamings {
     /// Namings of these numbers came, from 1 on. Whether more are known without a gap.
     pub(super) fn insert(&mut self, numbers: RangeInclusive<u32>) -> bool {
         let Some(before) = numbers.start().checked_sub(1) else { return false };
@@ -84,12 +84,12 @@ impl Named {
 
 #[cfg(test)]
 mod tests {
-    use super::{Named, Stated};
+    use super::{HeardNamings, OwnNamings};
     use crate::types::GroupId;
 
     #[test]
     fn a_group_has_one_number_until_its_end_is_heard() {
-        let mut stated = [3, 1, 3].map(GroupId).into_iter().collect::<Stated>();
+        let mut stated = [3, 1, 3].map(GroupId).into_iter().collect::<OwnNamings>();
         assert_eq!((stated.number(GroupId(3)), stated.number(GroupId(1)), stated.count()), (1, 2, 2));
         stated.remove(GroupId(3));
         assert!(!stated.contains(GroupId(3)) && stated.insert(GroupId(3)));
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn namings_count_up_to_the_first_that_is_missing() {
-        let mut named = Named::default();
+        let mut named = HeardNamings::default();
         assert!(!named.insert(2..=2) && !named.insert(0..=0));
         assert_eq!(named.count(), 0);
         assert!(named.insert(1..=1) && !named.insert(1..=1));

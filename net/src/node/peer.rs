@@ -1,5 +1,5 @@
 //! A peer: the link to it, what it was told and what is on its way.
-use super::named_groups::{Named, Stated};
+use super::named_groups::{HeardNamings, OwnNamings};
 use super::outbox::{Inbox, Outbox};
 use crate::memory::PinId;
 use crate::types::{GroupId, HelloError, HostId};
@@ -162,11 +162,11 @@ pub(super) struct Peer {
     /// The lowest clock of all, as it last said, if it has.
     pub(super) lowest: Option<u64>,
     /// Groups of ours that it has named in subscriptions.
-    pub(super) named: Named,
-    /// How many it says it has named.
+    pub(super) named: HeardNamings,
+    /// How many of them it says that it has named.
     pub(super) names: Option<u32>,
     /// Groups of its that we have named to it.
-    pub(super) stated: Stated,
+    pub(super) stated: OwnNamings,
 }
 
 /// For so long, in nanoseconds, what can wait is kept back for the next packet.

@@ -14,7 +14,7 @@ pub enum Register {
         clock: u64,
         /// The lowest clock of all workers that it knows of.
         lowest: u64,
-        /// How many groups of the sender the receiver has named in subscriptions, as far as the sender knows all up to there.
+        /// How many groups of the sender the receiver has named in subscriptions, up to the first that the sender has not heard of.
         subscriptions: u32,
         /// How many groups the sender has named to the receiver (`node/named_groups.rs`).
         named: u32,
