@@ -18,6 +18,11 @@ impl Requests {
         self.last
     }
 
+    /// All of them.
+    pub(crate) fn all(self) -> impl Iterator<Item = (AreaId, u64)> {
+        self.open.into_iter().map(|(_, area, request)| (area, request))
+    }
+
     /// Takes those up to a number.
     pub(crate) fn answer(&mut self, number: u32) -> impl Iterator<Item = (AreaId, u64)> {
         let count = self.open.partition_point(|(other, ..)| *other <= number);

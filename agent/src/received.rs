@@ -76,11 +76,14 @@ impl Received {
         self.areas.insert(area, id);
     }
 
-    /// Lets a group of one area go, which has come to this host; or any that is received no more.
-    pub(crate) fn take(&mut self, id: GroupId) {
-        for area in self.groups.remove(&id).into_iter().flat_map(|group| group.members).flatten() {
+    /// Lets a group of one area go, which has come to this host; or any that is received no more. Requests that are not answered, some
+    /// of which the node has not heard of.
+    pub(crate) fn take(&mut self, id: GroupId) -> impl Iterator<Item = (dsm::AreaId, u64)> + use<> {
+        let group = self.groups.remove(&id).unwrap_or_default();
+        for area in group.members.into_iter().flatten() {
             self.areas.remove(&area);
         }
+        group.requests.all()
     }
 
     /// The areas of a group.
@@ -105,7 +108,8 @@ impl Received {
             let of = |area: &Option<dsm::AreaId>| {
                 let area = (*area)?;
                 let description = names::description(&agent.describe(area)?);
-                Some((description, shown(agent, area)))
+                let arrived = agent.arrived(area).filter(|_| description.on_demand).map(names::version);
+                Some((description, shown(agent, area).max(arrived)))
             };
             let members = group.members.iter().map(of).collect();
             // Which of them have something is known of those that are handed over or shown.

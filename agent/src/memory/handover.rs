@@ -102,7 +102,10 @@ impl SegmentMemory {
         let Handover { epoch, rank } = handover;
         match self.agent.take_over(area, rank, epoch) {
             Ok(true) => {
-                self.received.take(group);
+                for (area, request) in self.received.take(group) {
+                    // All that was written is here.
+                    self.agent.answer(area, request, false);
+                }
                 self.own.take(id, area);
                 debug!(area = self.name_of(id), rank, epoch, "an area has come from another host");
                 self.tell_state(group);

@@ -80,6 +80,8 @@ pub struct Options {
     pub failing: u64,
     /// Rounds in a thousand that find a worker that wants the newest state of a group of another host.
     pub requests: u64,
+    /// Requests for what is sent on demand, in a thousand, during which the host has no rounds: its only worker waits outside of them.
+    pub awaits: u64,
     /// Groups of one area, in a thousand, that are sent on demand.
     pub on_demand: u64,
     /// Hosts write lines of cuts into each other's memory.
@@ -136,7 +138,7 @@ overrides! {
     hosts: u16, iterations: u64, groups: u64, members: u64, lines: u64, copies: usize, attach: u64, interval_us: u64,
     loss: u64, corrupt: u64, duplicate: u64, false_loss: u64, delay_ns: u64, jitter_ns: u64, window: usize,
     max_payload: usize, rate: u64, faults_until: u64, partitions: u64, pauses: u64, crashes: u64, renewals: u64,
-    handovers: u64, deletions: u64, growths: u64, short: u64, failing: u64, requests: u64, on_demand: u64, placing: bool, breaks: u64, drops: u64, worker_deaths: u64,
+    handovers: u64, deletions: u64, growths: u64, short: u64, failing: u64, requests: u64, awaits: u64, on_demand: u64, placing: bool, breaks: u64, drops: u64, worker_deaths: u64,
     gives_here: u64, place_most: u64, impostor: bool, death: bool,
 }
 
@@ -215,6 +217,7 @@ impl Options {
             gives_here: if random.chance(400) { random.between(1, 12) } else { 0 },
             deletions: if random.chance(400) { random.between(1, 6) } else { 0 },
             growths: if random.chance(400) { random.between(1, 6) } else { 0 },
+            awaits: if random.chance(400) { 500 } else { 0 },
             mutant: None,
             verbose: false,
         }

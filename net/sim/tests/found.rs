@@ -4,7 +4,7 @@ use hectare_sim::{Options, run};
 
 /// The run of a seed, without what was not simulated when it broke a promise.
 fn of(seed: u64) -> Options {
-    Options { worker_deaths: 0, gives_here: 0, ..Options::of(seed) }
+    Options { worker_deaths: 0, gives_here: 0, awaits: 0, ..Options::of(seed) }
 }
 
 fn keeps_its_promises(seed: u64) {
@@ -300,4 +300,38 @@ fn a_question_that_is_asked_no_more() {
         let outcome = run(options);
         assert!(outcome.broken.is_empty(), "seed {seed}: {:?}", outcome.broken);
     }
+}
+
+/// Workers wait for answers, and hosts have no rounds meanwhile.
+fn keeps_its_promises_without_rounds(with: fn(Options) -> Options, seed: u64) {
+    let options = Options {
+        requests: 300,
+        awaits: 600,
+        on_demand: 1000,
+        crashes: 8,
+        handovers: 0,
+        drops: 0,
+        ..Options::of(seed)
+    };
+    let outcome = run(with(options));
+    assert!(outcome.broken.is_empty(), "seed {seed}: {:?}", outcome.broken);
+}
+
+/// A state had arrived when the agent died, and the next one did not say so: it was to be sent what could not come before a round.
+#[test]
+fn a_state_that_has_arrived_is_known_to_the_next_agent() {
+    keeps_its_promises_without_rounds(|options| Options { gives_here: 0, ..options }, 306);
+}
+
+/// A group had gone from worker to worker at its host, and the answer counted as the next owner's, whose rounds begin when what has
+/// arrived is published.
+#[test]
+fn an_answer_of_the_same_host_under_another_epoch() {
+    keeps_its_promises_without_rounds(|options| Options { members: 1, ..options }, 227);
+}
+
+/// A clock of the owner covered what had arrived, of which a new agent never knew the round: whoever attached to it waited for that.
+#[test]
+fn what_a_clock_covers_no_more_is_there() {
+    keeps_its_promises_without_rounds(|options| Options { on_demand: 700, ..options }, 33);
 }

@@ -203,10 +203,13 @@ impl Node {
         self.restate_subscription(group);
     }
 
-    /// A host that knows of all that is received here says which states its clocks cover.
+    /// A host that knows of all that is received here says which states its clocks cover. What it covers no more is here, also if
+    /// nobody knows the round of what is.
     pub(super) fn set_floors(&mut self, cx: &mut Cx<'_>, from: HostId, covers: &[(GroupId, u64)]) {
+        let is_covered = |group: &GroupId| covers.iter().any(|(other, _)| other == group);
         let unknown = |(group, inbound): (&GroupId, &Inbound)| {
-            (self.owner_of(*group) == from && inbound.floor == u64::MAX).then_some(*group)
+            let is_open = inbound.has_any() && inbound.round == 0 && inbound.floor > 0 && !is_covered(group);
+            (self.owner_of(*group) == from && (inbound.floor == u64::MAX || is_open)).then_some(*group)
         };
         let groups: Vec<GroupId> = self.inbound.iter().filter_map(unknown).collect();
         for group in groups {

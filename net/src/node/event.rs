@@ -156,7 +156,8 @@ pub enum Event<'b> {
     Kept {
         /// The group.
         group: GroupId,
-        /// The version of each member that is published here, in order; `None` for those that were deleted.
+        /// The version of each member that is published here, in order, or has arrived, of what is sent on demand; `None` for those
+        /// that were deleted.
         members: Vec<Option<(Description, Option<Version>)>>,
         /// Whether something is committed and not published.
         arrived: bool,

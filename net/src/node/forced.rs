@@ -1,6 +1,7 @@
 //! Forced syncs: a worker wants the present state of a group of another host. Its host asks for that in the subscription. The owner's
 //! host has a round publish the group, and then answers with the round for which the subscriber has to wait. No times are sent: what
 //! was published after the request had arrived is newer than the request, by the clock of the host that asked.
+use super::arrivals::Phase;
 use super::{Cx, Mutant, Node};
 use crate::types::{GroupId, HostId};
 use crate::wire::{Forced, Register};
@@ -144,8 +145,10 @@ impl Node {
 
     /// The owner's host answers.
     pub(super) fn on_forced(&mut self, cx: &mut Cx<'_>, from: HostId, group: GroupId, forced: Forced) {
+        // Where only the epoch is another one, the rounds go on: what has arrived may be the answer, and keeps `go_over` waiting.
+        let is_next = self.owner_of(group) != from && self.moves_to(group, from);
         let Some(inbound) = self.inbound.get_mut(&group) else { return };
-        if inbound.moving.is_some_and(|owner| owner.host == from) {
+        if is_next {
             inbound.requests.next = Some(forced);
         } else {
             inbound.requests.answer = Some(forced);
@@ -161,7 +164,8 @@ impl Node {
         let Some(answer) = inbound.requests.answer.filter(is_here) else { return };
         inbound.requests.answer = None;
         // Readers see a state by rounds only when it is published here: to have arrived is not enough.
-        let is_published = answer.round <= inbound.round;
+        let waits = inbound.is_on_demand() && matches!(inbound.phase, Phase::Arrived { .. });
+        let is_published = answer.round <= inbound.round && !waits;
         if let Some((request, asked_ns)) = inbound.requests.answer(answer.forced) {
             let is_all = answer.is_newest && !answer.postponed && (is_published || early);
             cx.memory.answer(group, request, is_all.then_some(asked_ns), answer.postponed);

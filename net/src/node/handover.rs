@@ -244,11 +244,11 @@ impl Node {
             // Where it has come back to its last owner's host, or went from worker to worker there, that one's rounds go on. What another
             // one has is newer than all that clocks covered before.
             (inbound.round, inbound.floor) = (0, 0);
+            inbound.requests.go_over();
         }
         self.last_state += 1;
         (inbound.state, inbound.first_state) = (self.last_state, self.last_state);
         inbound.phase = Phase::Idle;
-        inbound.requests.go_over();
         if inbound.partial.take().is_some() {
             cx.memory.restore(group);
         }

@@ -79,6 +79,15 @@ impl Agent {
         newest
     }
 
+    /// The version of an area of another host that has arrived, if it has been handed over to the rounds and these have not published
+    /// it, or somebody may still be at what they published. Of an area that is sent on demand, workers read it already.
+    pub fn arrived(&self, area: AreaId) -> Option<Version> {
+        self.desk.hold(area).ok()?;
+        let arrived = self.desk.shared.segment.areas()[area.index as usize].agent.arrival.handed_over();
+        self.desk.release(area);
+        Some(arrived?.version)
+    }
+
     /// The area of a name, if there is one here.
     pub fn find(&self, name: &str) -> Option<AreaId> {
         find::find(&self.desk.shared.segment, name)

@@ -79,6 +79,16 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
+    /// What a new agent is told of each area: the version that is published here, or, of what is sent on demand, has arrived.
+    pub(super) fn kept(&self) -> Vec<Option<(Description, Option<Version>)>> {
+        let arrived = self.arrival.as_ref().filter(|_| self.is_on_demand());
+        let of = |(place, member): (usize, &RemoteArea)| {
+            let arrived = arrived.and_then(|arrival| arrival.versions.get(place).copied());
+            Some((member.description.clone(), arrived.or(member.version)))
+        };
+        self.members.iter().enumerate().map(of).collect()
+    }
+
     /// One that has no areas yet, and that nobody reads.
     pub(super) fn of(owner: Owner) -> Remote {
         Remote {

@@ -18,6 +18,8 @@ use std::rc::Rc;
 
 /// The longest time until a host's statement is heard, in nanoseconds, by links that come back, too.
 const SAYS_LATE: u64 = 3000 * MS;
+/// How long a worker waits for an answer before rounds go on without it.
+const STANDS_ASIDE: u64 = 5 * MS;
 
 /// The worker of a host.
 #[derive(Debug)]
@@ -65,6 +67,11 @@ pub(crate) struct HostMemory {
     forcing: BTreeSet<GroupId>,
     /// Rounds in a thousand that find a worker that wants a group of another host.
     pub(crate) requests: u64,
+    /// Of those that want one that is sent on demand, in a thousand: no round of this host takes place before it is answered.
+    pub(crate) awaits: u64,
+    awaited: Option<(GroupId, u64)>,
+    /// After a while, rounds publish what has arrived while the worker waits.
+    pub(crate) stands_aside: bool,
     /// No agent begins anew.
     pub(crate) is_whole: bool,
     /// No agent and no session begins anew.
@@ -125,6 +132,9 @@ impl HostMemory {
             shut: Vec::new(),
             forcing: BTreeSet::new(),
             requests: 0,
+            awaits: 0,
+            awaited: None,
+            stands_aside: false,
             is_whole: false,
             is_steady: false,
             is_sent_once: false,
@@ -251,11 +261,7 @@ impl HostMemory {
                 self.events.extend(again.map(|request| Event::Force { group, request }));
                 continue;
             }
-            let members = remote
-                .members
-                .iter()
-                .map(|member| Some((member.description.clone(), member.version)))
-                .collect();
+            let members = remote.kept();
             self.events.push_back(Event::Kept {
                 group,
                 members,
@@ -345,6 +351,13 @@ impl HostMemory {
 
     /// A round.
     pub(crate) fn round(&mut self, now: u64) {
+        if let Some(since) = self.waits_for_an_answer() {
+            if self.stands_aside && now > since + STANDS_ASIDE {
+                self.round += 1;
+                self.publish_arrivals(self.lowest);
+            }
+            return;
+        }
         self.work(now);
         self.round += 1;
         let lowest = self.lowest;
@@ -411,7 +424,7 @@ impl HostMemory {
             self.events.push_back(Event::Forced { group, postponed: stuck.contains(&group) });
         }
         postponed |= self.publish_arrivals(lowest);
-        self.request();
+        self.request(now);
         if postponed {
             return;
         }
@@ -435,12 +448,28 @@ impl HostMemory {
         }
     }
 
+    /// Whether the worker waits, outside of rounds, for a group that is sent on demand. Once there is something newer than what has
+    /// arrived, it comes after a round: nothing is kept from taking place.
+    fn waits_for_an_answer(&mut self) -> Option<u64> {
+        let waits = |(group, _): &(GroupId, u64)| {
+            let judge = self.judge.borrow();
+            let newest = judge.newest(*group).map(|newest| &newest.state.versions);
+            self.remote.get(group).is_some_and(|remote| {
+                let arrived = remote.arrival.as_ref().map(|arrival| &arrival.versions);
+                !remote.requests.are_answered() && (arrived.is_none() || arrived == newest)
+            })
+        };
+        self.awaited = self.awaited.filter(waits);
+        self.awaited.map(|(_, since)| since)
+    }
+
     /// A worker may want what a group of another host is now.
-    fn request(&mut self) {
+    fn request(&mut self, now: u64) {
         // None of them at the end, so that there is one.
         if self.requests == 0 || self.worker.iteration == self.iterations {
             return;
         }
+        let may_wait = self.awaits > 0 && self.mode == Mode::Barrier && !self.worker.waits;
         for (&group, remote) in &mut self.remote {
             let on_demand = remote.is_on_demand();
             let shows = remote.attached
@@ -452,7 +481,13 @@ impl HostMemory {
                     true => judge.at_clock(group, self.lowest),
                     false => judge.newest(group).map_or(0, |newest| key(group, &newest.state)),
                 };
+                // Nothing keeps what it is answered with from arriving.
+                let may_wait =
+                    on_demand && may_wait && remote.arrival.is_none() && remote.requests.are_answered();
                 let request = remote.requests.make(newest);
+                if may_wait && self.random.chance(self.awaits) {
+                    self.awaited = Some((group, now));
+                }
                 self.events.push_back(Event::Force { group, request });
             }
         }
@@ -558,6 +593,9 @@ impl HostMemory {
             "{}: iteration {}, clocks {} of its own, {} of all, heard {:?};",
             self.host, self.worker.iteration, self.local, self.lowest, self.clocks
         );
+        if let Some((group, _)) = self.awaited {
+            text += &format!(" waits for group {:x};", group.0);
+        }
         for (group, remote) in &self.remote {
             let newest = judge.newest(*group).map(|newest| (newest.state.round, newest.state.label));
             text += &format!(
