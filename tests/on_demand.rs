@@ -55,6 +55,9 @@ fn what_was_asked_for_is_read_without_a_round() {
     assert_eq!(part.read_asked(&worker, asked, LONG).unwrap(), [1; LEN]);
     assert_eq!(job.stats().unwrap().rounds, rounds);
     assert!(agent.receive(&[area], SOURCE).unwrap().is_none(), "it is not published");
+    let again = part.ask(&worker).unwrap();
+    let late = part.read_asked(&worker, again, Duration::from_millis(30)).unwrap_err().to_string();
+    assert!(late.contains("after the reader's next synchronization point"), "{late}");
     worker.sync().unwrap();
     assert_eq!(part.read_asked(&worker, asked, LONG).unwrap(), [1; LEN]);
     assert!(arrive(&agent, area, 2), "it is published, and nobody reads the last in place");
@@ -85,6 +88,21 @@ fn who_waits_for_an_answer_sleeps_until_it_comes() {
     assert!(arrive(&agent, area, 3));
     agent.answer(area, heard.unwrap(), false);
     assert_eq!(thread.join().unwrap(), [3; LEN]);
+}
+
+#[test]
+fn the_next_agent_finds_what_has_arrived() {
+    let (job, agent, area) = host();
+    let _watch = watch(&job);
+    let mut worker = job.worker().unwrap();
+    assert_eq!(agent.arrived(area), None);
+    assert!(arrive(&agent, area, 1));
+    drop(agent);
+    let agent = job.agent().unwrap();
+    assert_eq!(agent.arrived(area), Some(Version { term: 1, counter: 1 }));
+    worker.sync().unwrap();
+    assert!(agent.may_receive(area));
+    assert_eq!(agent.arrived(area), None, "it is published");
 }
 
 #[test]
