@@ -5,6 +5,7 @@
 )]
 mod adoption;
 mod areas_on_hosts;
+mod asked_while_given;
 mod c_on_hosts;
 mod commands;
 mod common;

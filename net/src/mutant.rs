@@ -63,11 +63,13 @@ pub enum Mutant {
     HastySettle,
     /// Who has heard of one subscription counts as having heard of all before it.
     LooseNumbers,
+    /// A question for what was left to another host is answered without that having said that it has not taken it.
+    Unconfirmed,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 30] = [
+    pub const ALL: [Mutant; 31] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
@@ -98,5 +100,6 @@ impl Mutant {
         Mutant::HastyName,
         Mutant::HastySettle,
         Mutant::LooseNumbers,
+        Mutant::Unconfirmed,
     ];
 }

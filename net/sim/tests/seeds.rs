@@ -203,6 +203,12 @@ fn a_group_that_is_left_before_the_next_owner_has_it() {
 }
 
 #[test]
+fn an_answer_of_who_has_left_a_group_without_the_next_owners_word() {
+    let given = |seed| Options { handovers: 60, requests: 300, on_demand: 1000, ..Options::of(seed) };
+    is_found_in(Mutant::Unconfirmed, &[Promise::Requests], given);
+}
+
+#[test]
 fn lines_that_are_placed_before_they_are_announced() {
     is_found(Mutant::HastyPlace, &[Promise::Contract]);
 }

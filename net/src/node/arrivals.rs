@@ -50,6 +50,7 @@ pub(super) enum Phase {
     Arrived {
         cut: u64,
         round: u64,
+        versions: Vec<Version>,
         refused: bool,
     },
 }
@@ -96,6 +97,16 @@ impl Inbound {
         }
     }
 
+    /// The version of each member that is here, published or, of what is sent on demand, arrived.
+    fn here(&self) -> Vec<Option<Version>> {
+        match &self.phase {
+            Phase::Arrived { versions, .. } if self.is_on_demand() => {
+                versions.iter().copied().map(Some).collect()
+            }
+            _ => self.have.clone(),
+        }
+    }
+
     pub(super) fn description(&self, member: u16) -> Option<&Description> {
         self.told.get(usize::from(member))?.as_ref()?.as_ref()
     }
@@ -122,7 +133,7 @@ impl Inbound {
             interval_us: self.interval_us,
             // Of what is sent on demand, the next owner's host is not asked for what was answered.
             forced: if self.is_on_demand() { self.requests.last_open() } else { self.requests.last() },
-            have: self.have.clone(),
+            have: self.here(),
         }
     }
 }
@@ -189,7 +200,8 @@ impl Node {
             inbound.have.push(have);
         }
         if arrived {
-            inbound.phase = Phase::Arrived { cut: 0, round: 0, refused: false };
+            let versions = inbound.have.iter().map(|have| have.unwrap_or_default()).collect();
+            inbound.phase = Phase::Arrived { cut: 0, round: 0, versions, refused: false };
         } else {
             cx.memory.restore(group);
         }
@@ -476,12 +488,12 @@ impl Node {
                 *version = have.unwrap_or(*version);
             }
         }
-        let (cut, round) = (cut.cut, cut.round);
+        let (cut, round, versions) = (cut.cut, cut.round, arrival.versions.clone());
         self.end_under_way(group);
         if !cx.memory.commit(group, arrival) {
             if self.mutant(Mutant::FailedCounts) {
                 self.inbound.get_mut(&group).expect("just seen").phase =
-                    Phase::Arrived { cut, round, refused: false };
+                    Phase::Arrived { cut, round, versions, refused: false };
                 return self.visible(cx, group, &[]);
             }
             // Its sender is told that nobody subscribes, and never that it is here: it would let it go, though it may be nowhere else.
@@ -489,7 +501,7 @@ impl Node {
             return self.detach(cx, group);
         }
         let inbound = self.inbound.get_mut(&group).expect("just seen");
-        inbound.phase = Phase::Arrived { cut, round, refused: false };
+        inbound.phase = Phase::Arrived { cut, round, versions, refused: false };
         self.counters.arrivals += 1;
         self.restate_subscription(group);
         // Of what is sent on demand, what has arrived is here.

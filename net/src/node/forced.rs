@@ -80,8 +80,10 @@ pub(super) struct Requests {
 struct Open {
     /// The number that the memory gave it.
     request: u32,
-    /// The number under which the owner's host is asked.
+    /// The number under which the owner's host is asked, and the one under which the last owner's was: its answer is one, too, until
+    /// the next owner's host is gone over to.
     question: u32,
+    before: Option<u32>,
     made_ns: u64,
 }
 
@@ -97,13 +99,16 @@ impl Requests {
 
     pub(super) fn ask(&mut self, request: u32, question: u32, made_ns: u64) {
         self.last = question;
-        self.open.push_back(Open { request, question, made_ns });
+        self.open.push_back(Open { request, question, before: None, made_ns });
     }
 
     /// Another host is to be asked from now on. It may have been asked before, and have answered: so all that is open gets another number.
     pub(super) fn ask_another(&mut self, question: u32) {
         self.next = None;
-        self.open.iter_mut().for_each(|open| open.question = question);
+        for open in &mut self.open {
+            open.before = open.before.or(Some(open.question));
+            open.question = question;
+        }
         if !self.open.is_empty() {
             self.last = question;
         }
@@ -112,6 +117,7 @@ impl Requests {
     /// The owner is on another host from now on.
     pub(super) fn go_over(&mut self) {
         self.answer = self.next.take();
+        self.open.iter_mut().for_each(|open| open.before = None);
     }
 
     /// Takes all that are not answered: the last of them, if there are some.
@@ -120,8 +126,9 @@ impl Requests {
     }
 
     /// Takes what an answer answers: the last of them, and when that was made.
-    fn answer(&mut self, question: u32) -> Option<(u32, u64)> {
-        let count = self.open.partition_point(|open| open.question <= question);
+    pub(super) fn answer(&mut self, question: u32) -> Option<(u32, u64)> {
+        let is_answered = |open: &Open| open.before.unwrap_or(open.question) <= question;
+        let count = self.open.partition_point(is_answered);
         self.open.drain(..count).next_back().map(|open| (open.request, open.made_ns))
     }
 }
@@ -148,7 +155,13 @@ impl Node {
         // Where only the epoch is another one, the rounds go on: what has arrived may be the answer, and keeps `go_over` waiting.
         let is_next = self.owner_of(group) != from && self.moves_to(group, from);
         let Some(inbound) = self.inbound.get_mut(&group) else { return };
-        if is_next {
+        // The next owner's host says that nothing is newer than what is here: it knows what has arrived.
+        let has_all = forced.round == 0 && inbound.is_on_demand();
+        if is_next && has_all && matches!(inbound.phase, Phase::Arrived { .. }) {
+            if let Some((request, _)) = inbound.requests.answer(forced.forced) {
+                cx.memory.answer(group, request, None, false);
+            }
+        } else if is_next {
             inbound.requests.next = Some(forced);
         } else {
             inbound.requests.answer = Some(forced);
@@ -183,7 +196,7 @@ impl Node {
             let lowest = self.peers.get(&host).and_then(|peer| peer.lowest);
             if outbound.is_subscriber(host) {
                 let (round, is_newest) = outbound.best_for(host, lowest);
-                answers.push((host, Forced { forced, round, is_newest, postponed }));
+                answers.push((host, Forced { forced, round, is_newest, postponed, is_not_taken: false }));
             }
         }
         if !is_left && outbound.forcing.go_on() {

@@ -5,6 +5,7 @@ use super::outbound::Outbound;
 use super::{AGAIN_NS, Cx, Mutant, Node};
 use crate::types::{AreaId, GroupId, HostId};
 use crate::wire::{Handover, Key, Left, Owner, Register, Stage, Subscription};
+use std::collections::BTreeMap;
 
 /// A group of this host that was given to a worker of another.
 #[derive(Debug)]
@@ -24,11 +25,34 @@ pub(super) struct Departed {
     is_told: bool,
     /// Registers that the present agent of that host has sent meanwhile, with their serials, if it is the owner's.
     said: Vec<(u64, Register)>,
+    /// Of a group on demand, the last questions of other hosts, and under which numbers the next owner's host is asked whether it has
+    /// not taken the group: then they are answered here.
+    asked: BTreeMap<HostId, Passed>,
+}
+
+/// A question of another host for a group that was left.
+#[derive(Clone, Copy, Debug)]
+struct Passed {
+    /// Its number, and that of the question to the next owner's host.
+    forced: u32,
+    question: u32,
 }
 
 impl Departed {
     pub(super) fn new(inbound: Inbound) -> Departed {
-        Departed { inbound, is_told: false, said: Vec::new() }
+        Departed { inbound, is_told: false, said: Vec::new(), asked: BTreeMap::new() }
+    }
+
+    /// A host asks no more, or asks anew.
+    pub(super) fn forget_question(&mut self, host: HostId) {
+        self.asked.remove(&host);
+    }
+
+    /// The subscription that the next owner's host is sent, as of an epoch.
+    fn subscription(&self, epoch: u64) -> Subscription {
+        let said = self.inbound.said(epoch);
+        let last = self.asked.values().map(|passed| passed.question).max().unwrap_or(0);
+        Subscription { forced: said.forced.max(last), ..said }
     }
 }
 
@@ -62,7 +86,7 @@ impl Node {
         let on_demand = outbound.is_on_demand();
         // Whether the next owner's host has all, or is sent it; others lack something; and who has all and is to go over.
         let (mut is_there, mut is_coming, mut lags) = (false, false, false);
-        let (mut moves, mut others) = (Vec::new(), Vec::new());
+        let mut moves = Vec::new();
         for (&host, subscriber) in &outbound.subscribers {
             let said = &subscriber.said;
             let has_all = subscriber.ride.is_none()
@@ -74,7 +98,7 @@ impl Node {
                 is_there = has_all;
                 is_coming = outbound.sends_newest(subscriber);
             } else if on_demand {
-                others.push(host);
+                // It is told when the group has been taken.
             } else if has_all {
                 moves.push(host);
             } else {
@@ -99,22 +123,12 @@ impl Node {
             self.alarms.insert((cx.now + AGAIN_NS, group));
             return;
         }
-        self.has_left(cx, group, &others);
+        self.has_left(group);
     }
 
-    /// The memory has left a group that was given away: it goes on being sent, and those of an area on demand who have copies are told
-    /// where it went when it has been taken.
-    fn has_left(&mut self, cx: &mut Cx<'_>, group: GroupId, others: &[HostId]) {
+    /// The memory has left a group that was given away: it goes on being sent.
+    fn has_left(&mut self, group: GroupId) {
         self.counters.left += 1;
-        for &host in others {
-            // Until it says that it has gone over, it is a subscriber here: the group may come back before that.
-            let subscriber = &self.outbound[&group].subscribers[&host];
-            let is_open = subscriber.asked.is_some() || subscriber.wanted.is_some();
-            let forced = if is_open { subscriber.said.forced } else { 0 };
-            let said = Subscription { forced, ..subscriber.said.clone() };
-            self.handovers.early.insert((group, host), said);
-            self.unsubscribe(cx, group, host);
-        }
         let departed = Departed::new(self.new_inbound(0));
         let giving = self.handovers.giving.get_mut(&group).expect("it was given away");
         giving.departed = Some(departed);
@@ -158,7 +172,7 @@ impl Node {
         else {
             return;
         };
-        let (to, said) = (*to, departed.inbound.said(handover.epoch));
+        let (to, said) = (*to, departed.subscription(handover.epoch));
         if !departed.is_told {
             return;
         }
@@ -173,8 +187,44 @@ impl Node {
         }
     }
 
+    /// Another host asks for a group on demand that was left. What is here is what it wants if the next owner's host has not taken the
+    /// group by now.
+    pub(super) fn pass_question(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId, forced: u32) {
+        let question = self.next_question();
+        if let Some(departed) = self.handovers.departed_mut(group) {
+            departed.asked.insert(host, Passed { forced, question });
+            self.subscribe_there(group);
+        }
+        if self.mutant(Mutant::Unconfirmed) {
+            self.not_taken(cx, group, question);
+        }
+    }
+
+    /// The next owner's host had not taken a group that was left to it when it was asked under this number: nothing is newer than what
+    /// was left.
+    fn not_taken(&mut self, cx: &mut Cx<'_>, group: GroupId, question: u32) {
+        let Some(departed) = self.handovers.departed_mut(group) else { return };
+        if let Some((request, asked_ns)) = departed.inbound.requests.answer(question) {
+            cx.memory.answer(group, request, Some(asked_ns), false);
+        }
+        let is_answered = |passed: &Passed| passed.question <= question;
+        let answered: Vec<_> = departed.asked.extract_if(.., |_, passed| is_answered(passed)).collect();
+        for (host, passed) in answered {
+            if let Some(subscriber) = self.subscriber(group, host) {
+                subscriber.asked = Some(passed.forced);
+            }
+        }
+        self.stirred.insert(group);
+    }
+
     /// Keeps what the host of a group's next owner says of it, if it has not said yet that it has taken it.
-    pub(super) fn keep_said(&mut self, from: HostId, serial: u64, register: &Register) -> bool {
+    pub(super) fn keep_said(
+        &mut self,
+        cx: &mut Cx<'_>,
+        from: HostId,
+        serial: u64,
+        register: &Register,
+    ) -> bool {
         let group = match register {
             Register::Subscription(group, _) => {
                 // What it said before it subscribed last, it did not say as the owner.
@@ -191,6 +241,12 @@ impl Node {
         };
         if !self.handovers.is_left_to(group, from) {
             return false;
+        }
+        if let Register::Forced(_, forced) = register
+            && forced.is_not_taken
+        {
+            self.not_taken(cx, group, forced.forced);
+            return true;
         }
         if self.newest(from, Key::Subscription(group)) > serial {
             return true;
@@ -225,6 +281,8 @@ impl Node {
             return;
         };
         for host in self.outbound.get(&group).map(Outbound::hosts).unwrap_or_default() {
+            let is_passed = departed.asked.contains_key(&host);
+            self.go_early(group, to, host, is_passed);
             self.unsubscribe(cx, group, host);
         }
         if let Some(outbound) = self.outbound.remove(&group) {
@@ -249,6 +307,9 @@ impl Node {
         self.inbound.insert(group, departed.inbound);
         if !departed.is_told {
             self.reserve(cx, group);
+        }
+        // It does not ask for others any more.
+        if !departed.is_told || !departed.asked.is_empty() {
             self.restate_subscription(group);
         }
         self.clocks.stir_all();
@@ -257,6 +318,20 @@ impl Node {
         for (serial, register) in departed.said {
             self.on_register(cx, to, serial, register);
         }
+    }
+
+    /// A group on demand has gone with its next owner. Until one with copies says that it has gone over, it is a subscriber here: the
+    /// group may come back before that.
+    fn go_early(&mut self, group: GroupId, to: HostId, host: HostId, is_passed: bool) {
+        let outbound = &self.outbound[&group];
+        if host == to || !outbound.is_on_demand() {
+            return;
+        }
+        let subscriber = &outbound.subscribers[&host];
+        let is_open = subscriber.asked.is_some() || subscriber.wanted.is_some();
+        let forced = if is_open || is_passed { subscriber.said.forced } else { 0 };
+        let said = Subscription { forced, ..subscriber.said.clone() };
+        self.handovers.early.insert((group, host), said);
     }
 
     /// The agent of a host is another one: what the one before said of groups that were left to it is void.

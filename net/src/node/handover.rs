@@ -24,11 +24,20 @@ pub(super) struct Handovers {
     /// Groups that are to come here. This host subscribes to them even if no worker wants them.
     pub(super) expected: BTreeSet<GroupId>,
     /// Groups that were left to this host and that it could not take yet.
-    pub(super) offered: BTreeMap<GroupId, (HostId, Left)>,
+    pub(super) offered: BTreeMap<GroupId, Offer>,
     /// Subscriptions to groups whose owners are not here yet.
     pub(super) early: BTreeMap<(GroupId, HostId), Subscription>,
     /// Groups that were left while the memory was asked to publish them: it says so still, and is asked again after that.
     pub(super) owed: BTreeSet<GroupId>,
+}
+
+/// A group that a host has left to this one.
+#[derive(Debug)]
+pub(super) struct Offer {
+    pub(super) from: HostId,
+    pub(super) left: Left,
+    /// The last question of that host which was answered: this one had not taken the group.
+    pub(super) answered: u32,
 }
 
 impl Handovers {
@@ -219,9 +228,9 @@ impl Node {
     /// Does what [`Node::move_to`] left for later, if it did and can be done.
     pub(super) fn go_ahead(&mut self, cx: &mut Cx<'_>, group: GroupId) {
         let Some(inbound) = self.inbound.get(&group) else { return };
-        let Some(owner) = inbound.moving.filter(|_| !matches!(inbound.phase, Phase::Arrived { .. })) else {
-            return;
-        };
+        // Of what is sent on demand, the next owner's host may say that what has arrived is the newest.
+        let waits = matches!(inbound.phase, Phase::Arrived { .. }) && !inbound.is_on_demand();
+        let Some(owner) = inbound.moving.filter(|_| !waits) else { return };
         // Cuts from there are dropped until it is known to know of this (`go_over`): so it is to make none yet.
         let said = Subscription { stage: Stage::Busy, cut: 0, round: 0, ..inbound.said(owner.epoch) };
         self.state_subscription(owner.host, group, said);

@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(next(holding(&[(3, 6), (4, 6)], 4, 2)), None);
         assert_eq!(next(holding(&[(3, 5)], 4, 3)), None, "a later one has begun");
         let mut busy = holding(&[(3, 5)], 4, 2);
-        let phase = Phase::Arrived { cut: 2, round: 2, refused: false };
+        let phase = Phase::Arrived { cut: 2, round: 2, versions: Vec::new(), refused: false };
         busy.inbound.get_mut(&GROUP).expect("it is there").phase = phase;
         assert_eq!(next(busy), None);
     }

@@ -214,7 +214,7 @@ impl Outbound {
             let round = if self.lacks(host) { newest } else { 0 };
             let subscriber = self.subscribers.get_mut(&host).expect("it asks");
             subscriber.wanted = Some(round).filter(|round| *round > 0);
-            (host, Forced { forced, round, is_newest: true, postponed: false })
+            (host, Forced { forced, round, is_newest: true, postponed: false, is_not_taken: false })
         };
         asked.into_iter().map(answer).collect()
     }

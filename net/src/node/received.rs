@@ -83,7 +83,7 @@ impl Node {
 
     /// A new value of a register, of another host or this one.
     pub(super) fn on_register(&mut self, cx: &mut Cx<'_>, from: HostId, serial: u64, register: Register) {
-        if self.keep_said(from, serial, &register) {
+        if self.keep_said(cx, from, serial, &register) {
             return;
         }
         match register {

@@ -147,7 +147,9 @@ impl Node {
         }
         self.note_epoch(cx, group, said.epoch);
         let is_left = self.handovers.is_left(group);
-        let is_gone = is_left && !self.handovers.is_left_to(group, from);
+        let is_passed = is_left && !self.handovers.is_left_to(group, from);
+        // Until it has been taken, what is sent on demand can be had here.
+        let is_gone = is_passed && self.outbound.get(&group).is_none_or(|outbound| !outbound.is_on_demand());
         if (is_gone || !self.outbound.contains_key(&group)) && self.is_elsewhere(from, group, &said) {
             return;
         }
@@ -186,7 +188,7 @@ impl Node {
         if stage == Stage::Free && subscriber.credit.is_some_and(|credit| credit <= cut || is_anew) {
             subscriber.credit = None;
         }
-        if asks && on_demand {
+        if asks && on_demand && !is_passed {
             subscriber.asked = Some(forced);
         } else if forced == 0 {
             // Another host answered its earlier request, which may have reached this one late.
@@ -194,6 +196,9 @@ impl Node {
         }
         outbound.note_arrived(from);
         outbound.note_had_otherwise(from);
+        if asks && on_demand && is_passed {
+            self.pass_question(cx, group, from, forced);
+        }
         self.earlier_arrives(cx, group, from);
         let ride = self.outbound[&group].subscribers[&from].ride.as_ref();
         if ride.is_some_and(|ride| ride.cut <= cut) {
@@ -210,13 +215,15 @@ impl Node {
             // Of the subscription before, nothing will be said any more.
             self.abandon_ride(cx, group, from);
             self.forget_members(from, group);
-            self.tell_back(from, group);
+            if !is_passed {
+                self.tell_back(from, group);
+            }
             let members: Vec<_> = self.outbound[&group].members.iter().cloned().enumerate().collect();
             for (member, description) in members {
                 self.tell(from, Register::Member(AreaId { group, member: member as u16 }, description));
             }
             self.tell_ownerless(from, group);
-            if is_left {
+            if is_left && !is_passed {
                 self.subscribe_there_again(group);
             }
         }
@@ -260,6 +267,9 @@ impl Node {
         let Some(outbound) = self.outbound.get_mut(&group) else { return };
         let was_here = outbound.subscribers.remove(&host).is_some();
         outbound.forcing.forget(host);
+        if let Some(departed) = self.handovers.departed_mut(group) {
+            departed.forget_question(host);
+        }
         if was_here {
             cx.memory.unsubscribed(group, host);
         }

@@ -1,16 +1,17 @@
 //! A group that another host has left to this one, which takes it when it has the last state.
 use super::arrivals::Phase;
 use super::forced::Forcing;
+use super::handover::Offer;
 use super::outbound::Outbound;
 use super::{AGAIN_NS, Cx, Mutant, Node};
 use crate::types::{AreaId, GroupId, HostId};
-use crate::wire::{Key, Left, Owner, Register};
+use crate::wire::{Forced, Key, Left, Owner, Register};
 
 impl Node {
     /// A host has left a group to this one.
     pub(super) fn on_handover(&mut self, cx: &mut Cx<'_>, from: HostId, group: GroupId, left: Option<Left>) {
         let Some(left) = left else {
-            self.handovers.offered.retain(|of, (by, _)| *of != group || *by != from);
+            self.handovers.offered.retain(|of, offer| *of != group || offer.from != from);
             return;
         };
         let epoch = left.handover.epoch;
@@ -19,17 +20,35 @@ impl Node {
             self.tell(from, Register::Taken(group, epoch));
             return;
         }
-        self.handovers.offered.insert(group, (from, left));
+        self.handovers.offered.insert(group, Offer { from, left, answered: 0 });
         self.take(cx, group);
         if self.handovers.offered.contains_key(&group) {
             self.expect(cx, from, group, epoch);
         }
     }
 
+    /// Who left a group on demand asks whether this host has taken it, as somebody there wants it: what was left is the newest until
+    /// then. To be taken, it may have to wait for a round of this host, whose workers may wait, outside of rounds, for what others are
+    /// to take.
+    fn tell_not_taken(&mut self, group: GroupId) {
+        let Some(offer) = self.handovers.offered.get_mut(&group) else { return };
+        let Some(said) = self.handovers.early.get(&(group, offer.from)) else { return };
+        let is_on_demand = self.inbound.get(&group).is_some_and(|inbound| inbound.is_on_demand());
+        let (from, forced) = (offer.from, said.forced);
+        if is_on_demand && forced > offer.answered {
+            offer.answered = forced;
+            let answer = Forced { forced, round: 0, is_newest: true, postponed: false, is_not_taken: true };
+            self.tell(from, Register::Forced(group, answer));
+        }
+    }
+
     /// Takes a group that was left to this host, if its last state is here.
     pub(super) fn take(&mut self, cx: &mut Cx<'_>, group: GroupId) {
         let blind = self.mutant(Mutant::BlindTake);
-        let Some((from, Left { handover, versions })) = self.handovers.offered.get(&group) else { return };
+        let Some(Offer { from, left: Left { handover, versions }, .. }) = self.handovers.offered.get(&group)
+        else {
+            return;
+        };
         let (from, handover) = (*from, *handover);
         let epoch = handover.epoch;
         let Some(inbound) = self.inbound.get(&group) else { return };
@@ -38,13 +57,14 @@ impl Node {
         // Clocks of this host are to cover what its new owner publishes from the beginning.
         let is_known = inbound.is_on_demand() || self.handovers.early.contains_key(&(group, from));
         if !is_whole || !has_last || !is_known {
-            return;
+            return self.tell_not_taken(group);
         }
         // As it is here is all that was written.
         if let Some(request) = self.inbound.get_mut(&group).and_then(|it| it.requests.take_all()) {
             cx.memory.answer(group, request, Some(cx.now), false);
         }
         if !cx.memory.take(group, handover) {
+            self.tell_not_taken(group);
             self.alarms.insert((cx.now + AGAIN_NS, group));
             return;
         }

@@ -240,6 +240,7 @@ impl Choices<'_> {
                     round: self.u64(),
                     is_newest: self.below(2) == 0,
                     postponed: self.below(2) == 0,
+                    is_not_taken: self.below(2) == 0,
                 },
             ),
             12 => Register::Unsent(self.group(), self.u64(), self.u64()),

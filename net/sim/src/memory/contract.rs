@@ -95,7 +95,9 @@ impl Memory for HostMemory {
             // The sender may not know yet that it came, and have sent it again.
             let mut pairs = remote.members.iter().zip(versions);
             let has_all = pairs.all(|(member, version)| member.version == Some(*version));
-            let asked = is_open || has_all || (!self.is_sent_once && remote.requests.were_any());
+            // Who has left it may have asked for another host, before it heard that it was taken.
+            let may_have_asked = remote.requests.were_any() || self.left.contains(&group);
+            let asked = is_open || has_all || (!self.is_sent_once && may_have_asked);
             self.judge.borrow_mut().sent(self.host, group, asked);
         }
         if remote.arrival.is_some() || versions.len() > remote.members.len() {

@@ -18,8 +18,6 @@ use std::rc::Rc;
 
 /// The longest time until a host's statement is heard, in nanoseconds, by links that come back, too.
 const SAYS_LATE: u64 = 3000 * MS;
-/// How long a worker waits for an answer before rounds go on without it.
-const STANDS_ASIDE: u64 = 5 * MS;
 
 /// The worker of a host.
 #[derive(Debug)]
@@ -69,9 +67,7 @@ pub(crate) struct HostMemory {
     pub(crate) requests: u64,
     /// Of those that want one that is sent on demand, in a thousand: no round of this host takes place before it is answered.
     pub(crate) awaits: u64,
-    awaited: Option<(GroupId, u64)>,
-    /// After a while, rounds publish what has arrived while the worker waits.
-    pub(crate) stands_aside: bool,
+    awaited: Option<GroupId>,
     /// No agent begins anew.
     pub(crate) is_whole: bool,
     /// No agent and no session begins anew.
@@ -134,7 +130,6 @@ impl HostMemory {
             requests: 0,
             awaits: 0,
             awaited: None,
-            stands_aside: false,
             is_whole: false,
             is_steady: false,
             is_sent_once: false,
@@ -351,11 +346,7 @@ impl HostMemory {
 
     /// A round.
     pub(crate) fn round(&mut self, now: u64) {
-        if let Some(since) = self.waits_for_an_answer() {
-            if self.stands_aside && now > since + STANDS_ASIDE {
-                self.round += 1;
-                self.publish_arrivals(self.lowest);
-            }
+        if self.waits_for_an_answer() {
             return;
         }
         self.work(now);
@@ -424,7 +415,7 @@ impl HostMemory {
             self.events.push_back(Event::Forced { group, postponed: stuck.contains(&group) });
         }
         postponed |= self.publish_arrivals(lowest);
-        self.request(now);
+        self.request();
         if postponed {
             return;
         }
@@ -449,22 +440,23 @@ impl HostMemory {
     }
 
     /// Whether the worker waits, outside of rounds, for a group that is sent on demand. Once there is something newer than what has
-    /// arrived, it comes after a round: nothing is kept from taking place.
-    fn waits_for_an_answer(&mut self) -> Option<u64> {
-        let waits = |(group, _): &(GroupId, u64)| {
+    /// arrived, it comes after a round: nothing is kept from taking place. Nor is it when the group is deleted.
+    fn waits_for_an_answer(&mut self) -> bool {
+        let waits = |group: &GroupId| {
             let judge = self.judge.borrow();
             let newest = judge.newest(*group).map(|newest| &newest.state.versions);
             self.remote.get(group).is_some_and(|remote| {
                 let arrived = remote.arrival.as_ref().map(|arrival| &arrival.versions);
-                !remote.requests.are_answered() && (arrived.is_none() || arrived == newest)
+                let may_come = (arrived.is_none() || arrived == newest) && !judge.is_deleted(*group);
+                !remote.requests.are_answered() && may_come
             })
         };
         self.awaited = self.awaited.filter(waits);
-        self.awaited.map(|(_, since)| since)
+        self.awaited.is_some()
     }
 
     /// A worker may want what a group of another host is now.
-    fn request(&mut self, now: u64) {
+    fn request(&mut self) {
         // None of them at the end, so that there is one.
         if self.requests == 0 || self.worker.iteration == self.iterations {
             return;
@@ -486,7 +478,7 @@ impl HostMemory {
                     on_demand && may_wait && remote.arrival.is_none() && remote.requests.are_answered();
                 let request = remote.requests.make(newest);
                 if may_wait && self.random.chance(self.awaits) {
-                    self.awaited = Some((group, now));
+                    self.awaited = Some(group);
                 }
                 self.events.push_back(Event::Force { group, request });
             }
@@ -593,7 +585,7 @@ impl HostMemory {
             "{}: iteration {}, clocks {} of its own, {} of all, heard {:?};",
             self.host, self.worker.iteration, self.local, self.lowest, self.clocks
         );
-        if let Some((group, _)) = self.awaited {
+        if let Some(group) = self.awaited {
             text += &format!(" waits for group {:x};", group.0);
         }
         for (group, remote) in &self.remote {

@@ -175,8 +175,6 @@ impl World {
                 HostMemory::new(host, options.hosts, options.mode, options.iterations, judge.clone(), random);
             memory.requests = options.requests;
             memory.awaits = options.awaits;
-            // Else nothing that has arrived is waited for elsewhere.
-            memory.stands_aside = options.handovers > 0;
             memory.is_whole = options.crashes == 0;
             memory.is_steady = options.is_steady();
             (memory.failing, memory.fails_until) = (options.failing, options.faults_until);

@@ -227,11 +227,13 @@ impl Forced {
         to.u64(self.round);
         to.u8(u8::from(self.is_newest));
         to.u8(u8::from(self.postponed));
+        to.u8(u8::from(self.is_not_taken));
     }
 
     fn get(from: &mut Reader<'_>) -> Result<Forced, FrameError> {
         let (forced, round) = (from.u32()?, from.u64()?);
-        Ok(Forced { forced, round, is_newest: from.bool()?, postponed: from.bool()? })
+        let (is_newest, postponed, is_not_taken) = (from.bool()?, from.bool()?, from.bool()?);
+        Ok(Forced { forced, round, is_newest, postponed, is_not_taken })
     }
 }
 

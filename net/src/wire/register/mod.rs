@@ -156,6 +156,8 @@ pub struct Forced {
     pub is_newest: bool,
     /// The owner could not publish.
     pub postponed: bool,
+    /// It is no answer of an owner: a group that was left to this host has not been taken, so that what was left is the newest.
+    pub is_not_taken: bool,
 }
 
 /// How far a subscriber is with the last cut.
