@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 impl Worker {
     /// Publishes one area, whoever owns it, now: forces a round, and waits for it. Areas of the same group
     /// are published with it. Of an area of another host, what its owner had published or written by now is published here
-    /// when this returns, as far as the clocks allow it: see [`Worker::tick`].
+    /// when this returns, as far as the clocks allow it: see [`Worker::tick`]. An owner that has not come to a round within the job's
+    /// round timeout is left out, and rounds do not wait for it until it comes: [`Synced::postponed`] says so, then the area is as it was.
     ///
     /// # Errors
-    /// [`Error::OtherJob`], [`Error::Deleted`], [`Error::ForkedChild`].
+    /// [`Error::OtherJob`], [`Error::Deleted`], and those of [`Worker::service`].
     pub fn sync_area<T: Element>(&mut self, area: &Area<T>) -> Result<Synced> {
         area.core.check_job(self.shared())?;
         area.core.check_live()?;

@@ -98,7 +98,7 @@ impl Worker {
     /// rounds as needed. With `staleness` 0, after [`Worker::tick`], this is a barrier.
     ///
     /// # Errors
-    /// [`Error::ForkedChild`]; [`Error::PeerFailed`] if the job has ended. It does not wait for workers that are dead or
+    /// Those of [`Worker::service`]. It does not wait for workers that are dead or
     /// have left; for a live one that never arrives, it waits forever: see [`Worker::wait_clocks_within`].
     pub fn wait_clocks(&mut self, staleness: u64) -> Result<()> {
         self.wait_clocks_until(staleness, None)
@@ -109,7 +109,7 @@ impl Worker {
     /// [`StallPolicy`](crate::StallPolicy) says.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], which names the workers that are behind; [`Error::ForkedChild`].
+    /// [`Error::TimedOut`], which names the workers that are behind; those of [`Worker::wait_clocks`].
     pub fn wait_clocks_within(&mut self, staleness: u64, timeout: Duration) -> Result<()> {
         self.wait_clocks_until(staleness, Some(timeout))
     }
@@ -197,7 +197,7 @@ impl Worker {
     /// The same as [`Worker::tick`] and [`Worker::wait_clocks`] with staleness 0.
     ///
     /// # Errors
-    /// [`Error::ForkedChild`].
+    /// Those of [`Worker::wait_clocks`].
     pub fn barrier(&mut self) -> Result<()> {
         self.tick()?;
         self.wait_clocks(0)
@@ -207,7 +207,7 @@ impl Worker {
     ///
     /// # Errors
     /// [`Error::TimedOut`], which names the workers that did not arrive; the period has ended anyway, so continue waiting
-    /// with [`Worker::wait_clocks_within`]. [`Error::ForkedChild`].
+    /// with [`Worker::wait_clocks_within`]. Those of [`Worker::wait_clocks`].
     pub fn barrier_within(&mut self, timeout: Duration) -> Result<()> {
         self.tick()?;
         self.wait_clocks_within(0, timeout)

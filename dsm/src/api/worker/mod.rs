@@ -99,7 +99,8 @@ impl Worker {
     /// # Errors
     /// [`Error::ForkedChild`]; as of every synchronization point, [`Error::Unlogged`] under `HECTARE_CHECK=1`, and
     /// [`Error::PeerFailed`] in a job on several hosts that has ended; of each area of this worker once,
-    /// [`Error::NameClash`] and [`Error::GroupClash`] if another host has one of its name or group.
+    /// [`Error::NameClash`] and [`Error::GroupClash`] if another host has one of its name or group, and [`Error::TypeClash`] if a
+    /// worker there took it for one of other elements.
     #[inline]
     pub fn service(&mut self) -> Result<()> {
         if self.serve_if_due()? { self.complain_at_end() } else { Ok(()) }
@@ -273,7 +274,7 @@ impl Worker {
     /// Workers that do not arrive within the job's round timeout are left out; [`Worker::barrier`] waits for all.
     ///
     /// # Errors
-    /// [`Error::ForkedChild`].
+    /// Those of [`Worker::service`].
     pub fn sync(&mut self) -> Result<Synced> {
         self.shared.check_process()?;
         self.force_owned();
