@@ -100,7 +100,8 @@ impl Shared {
         loop {
             let since = Instant::now();
             let status = child.wait();
-            if self.lock().ended && status.as_ref().is_ok_and(|status| status.success()) {
+            let ended = self.lock().ended;
+            if ended && status.as_ref().is_ok_and(|status| status.success()) {
                 return;
             }
             match &status {
@@ -108,6 +109,12 @@ impl Shared {
                     warn!(job = self.order.job, %status, "the agent has ended for good");
                     COUNTS.agent_ended("for_good");
                     // Those of agents before it, that were killed.
+                    return self.clear();
+                }
+                Ok(status) if ended => {
+                    let why = "the job is over, and its agent ended before it had told all other hosts: they may wait for it";
+                    warn!(job = self.order.job, %status, "{why}");
+                    COUNTS.agent_ended("for_good");
                     return self.clear();
                 }
                 Ok(status) => {
