@@ -97,6 +97,11 @@ impl Inbound {
         }
     }
 
+    /// Whether workers read what has arrived, which no round has published: it is sent on demand.
+    pub(super) fn is_read_in_place(&self) -> bool {
+        self.is_on_demand() && matches!(self.phase, Phase::Arrived { .. })
+    }
+
     /// The version of each member that is here, published or, of what is sent on demand, arrived.
     fn here(&self) -> Vec<Option<Version>> {
         match &self.phase {

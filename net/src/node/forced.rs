@@ -1,7 +1,6 @@
 //! Forced syncs: a worker wants the present state of a group of another host. Its host asks for that in the subscription. The owner's
 //! host has a round publish the group, and then answers with the round for which the subscriber has to wait. No times are sent: what
 //! was published after the request had arrived is newer than the request, by the clock of the host that asked.
-use super::arrivals::Phase;
 use super::{Cx, Mutant, Node};
 use crate::types::{GroupId, HostId};
 use crate::wire::{Forced, Register};
@@ -156,8 +155,7 @@ impl Node {
         let is_next = self.owner_of(group) != from && self.moves_to(group, from);
         let Some(inbound) = self.inbound.get_mut(&group) else { return };
         // The next owner's host says that nothing is newer than what is here: it knows what has arrived.
-        let has_all = forced.round == 0 && inbound.is_on_demand();
-        if is_next && has_all && matches!(inbound.phase, Phase::Arrived { .. }) {
+        if is_next && forced.round == 0 && inbound.is_read_in_place() {
             if let Some((request, _)) = inbound.requests.answer(forced.forced) {
                 cx.memory.answer(group, request, None, false);
             }
@@ -177,8 +175,7 @@ impl Node {
         let Some(answer) = inbound.requests.answer.filter(is_here) else { return };
         inbound.requests.answer = None;
         // Readers see a state by rounds only when it is published here: to have arrived is not enough.
-        let waits = inbound.is_on_demand() && matches!(inbound.phase, Phase::Arrived { .. });
-        let is_published = answer.round <= inbound.round && !waits;
+        let is_published = answer.round <= inbound.round && !inbound.is_read_in_place();
         if let Some((request, asked_ns)) = inbound.requests.answer(answer.forced) {
             let is_all = answer.is_newest && !answer.postponed && (is_published || early);
             cx.memory.answer(group, request, is_all.then_some(asked_ns), answer.postponed);
