@@ -112,8 +112,11 @@ impl Shared {
                     return self.clear();
                 }
                 Ok(status) if ended => {
-                    let why = "the job is over, and its agent ended before it had told all other hosts: they may wait for it";
-                    warn!(job = self.order.job, %status, "{why}");
+                    warn!(
+                        job = self.order.job,
+                        %status,
+                        "the job is over, and its agent did not end in order: agents of other hosts may wait for it"
+                    );
                     COUNTS.agent_ended("for_good");
                     return self.clear();
                 }

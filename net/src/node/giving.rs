@@ -27,15 +27,15 @@ pub(super) struct Departed {
     said: Vec<(u64, Register)>,
     /// Of a group on demand, the last questions of other hosts, and under which numbers the next owner's host is asked whether it has
     /// not taken the group: then they are answered here.
-    asked: BTreeMap<HostId, Passed>,
+    pub(super) asked: BTreeMap<HostId, Passed>,
 }
 
 /// A question of another host for a group that was left.
 #[derive(Clone, Copy, Debug)]
-struct Passed {
+pub(super) struct Passed {
     /// Its number, and that of the question to the next owner's host.
-    forced: u32,
-    question: u32,
+    pub(super) forced: u32,
+    pub(super) question: u32,
 }
 
 impl Departed {
@@ -167,7 +167,7 @@ impl Node {
     }
 
     /// Tells the next owner's host of the subscription to a group that was left to it.
-    fn subscribe_there(&mut self, group: GroupId) {
+    pub(super) fn subscribe_there(&mut self, group: GroupId) {
         let Some(Giving { to, handover, departed: Some(departed) }) = self.handovers.giving.get(&group)
         else {
             return;
@@ -177,44 +177,6 @@ impl Node {
             return;
         }
         self.state_subscription(to, group, said);
-    }
-
-    /// A worker wants what a group is now that was left.
-    pub(super) fn ask_there(&mut self, group: GroupId, request: u32, question: u32, now_ns: u64) {
-        if let Some(departed) = self.handovers.departed_mut(group) {
-            departed.inbound.requests.ask(request, question, now_ns);
-            self.subscribe_there(group);
-        }
-    }
-
-    /// Another host asks for a group on demand that was left. What is here is what it wants if the next owner's host has not taken the
-    /// group by now.
-    pub(super) fn pass_question(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId, forced: u32) {
-        let question = self.next_question();
-        if let Some(departed) = self.handovers.departed_mut(group) {
-            departed.asked.insert(host, Passed { forced, question });
-            self.subscribe_there(group);
-        }
-        if self.mutant(Mutant::Unconfirmed) {
-            self.not_taken(cx, group, question);
-        }
-    }
-
-    /// The next owner's host had not taken a group that was left to it when it was asked under this number: nothing is newer than what
-    /// was left.
-    fn not_taken(&mut self, cx: &mut Cx<'_>, group: GroupId, question: u32) {
-        let Some(departed) = self.handovers.departed_mut(group) else { return };
-        if let Some((request, asked_ns)) = departed.inbound.requests.answer(question) {
-            cx.memory.answer(group, request, Some(asked_ns), false);
-        }
-        let is_answered = |passed: &Passed| passed.question <= question;
-        let answered: Vec<_> = departed.asked.extract_if(.., |_, passed| is_answered(passed)).collect();
-        for (host, passed) in answered {
-            if let Some(subscriber) = self.subscriber(group, host) {
-                subscriber.asked = Some(passed.forced);
-            }
-        }
-        self.stirred.insert(group);
     }
 
     /// Keeps what the host of a group's next owner says of it, if it has not said yet that it has taken it.
@@ -281,8 +243,9 @@ impl Node {
             return;
         };
         for host in self.outbound.get(&group).map(Outbound::hosts).unwrap_or_default() {
-            let is_passed = departed.asked.contains_key(&host);
-            self.go_early(group, to, host, is_passed);
+            if host != to {
+                self.go_early(group, host, departed.asked.contains_key(&host));
+            }
             self.unsubscribe(cx, group, host);
         }
         if let Some(outbound) = self.outbound.remove(&group) {
@@ -320,16 +283,16 @@ impl Node {
         }
     }
 
-    /// A group on demand has gone with its next owner. Until one with copies says that it has gone over, it is a subscriber here: the
-    /// group may come back before that.
-    fn go_early(&mut self, group: GroupId, to: HostId, host: HostId, is_passed: bool) {
+    /// A group on demand has gone with its next owner. Until a subscriber says that it has gone over, its subscription is kept here,
+    /// with its question if that is not answered: the group may come back before that.
+    fn go_early(&mut self, group: GroupId, host: HostId, is_passed_on: bool) {
         let outbound = &self.outbound[&group];
-        if host == to || !outbound.is_on_demand() {
+        if !outbound.is_on_demand() {
             return;
         }
         let subscriber = &outbound.subscribers[&host];
-        let is_open = subscriber.asked.is_some() || subscriber.wanted.is_some();
-        let forced = if is_open || is_passed { subscriber.said.forced } else { 0 };
+        let is_open = is_passed_on || subscriber.asked.is_some() || subscriber.wanted.is_some();
+        let forced = if is_open { subscriber.said.forced } else { 0 };
         let said = Subscription { forced, ..subscriber.said.clone() };
         self.handovers.early.insert((group, host), said);
     }

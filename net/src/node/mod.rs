@@ -8,6 +8,7 @@ mod forced;
 mod giving;
 mod handover;
 mod held;
+mod left_questions;
 mod liveness;
 mod load;
 mod members;

@@ -147,9 +147,10 @@ impl Node {
         }
         self.note_epoch(cx, group, said.epoch);
         let is_left = self.handovers.is_left(group);
-        let is_passed = is_left && !self.handovers.is_left_to(group, from);
-        // Until it has been taken, what is sent on demand can be had here.
-        let is_gone = is_passed && self.outbound.get(&group).is_none_or(|outbound| !outbound.is_on_demand());
+        // Left to another host than the subscriber's. Until it has been taken, what is sent on demand can be had here.
+        let is_left_elsewhere = is_left && !self.handovers.is_left_to(group, from);
+        let is_gone =
+            is_left_elsewhere && self.outbound.get(&group).is_none_or(|outbound| !outbound.is_on_demand());
         if (is_gone || !self.outbound.contains_key(&group)) && self.is_elsewhere(from, group, &said) {
             return;
         }
@@ -188,7 +189,7 @@ impl Node {
         if stage == Stage::Free && subscriber.credit.is_some_and(|credit| credit <= cut || is_anew) {
             subscriber.credit = None;
         }
-        if asks && on_demand && !is_passed {
+        if asks && on_demand && !is_left_elsewhere {
             subscriber.asked = Some(forced);
         } else if forced == 0 {
             // Another host answered its earlier request, which may have reached this one late.
@@ -196,7 +197,7 @@ impl Node {
         }
         outbound.note_arrived(from);
         outbound.note_had_otherwise(from);
-        if asks && on_demand && is_passed {
+        if asks && on_demand && is_left_elsewhere {
             self.pass_question(cx, group, from, forced);
         }
         self.earlier_arrives(cx, group, from);
@@ -215,7 +216,7 @@ impl Node {
             // Of the subscription before, nothing will be said any more.
             self.abandon_ride(cx, group, from);
             self.forget_members(from, group);
-            if !is_passed {
+            if !is_left_elsewhere {
                 self.tell_back(from, group);
             }
             let members: Vec<_> = self.outbound[&group].members.iter().cloned().enumerate().collect();
@@ -223,7 +224,7 @@ impl Node {
                 self.tell(from, Register::Member(AreaId { group, member: member as u16 }, description));
             }
             self.tell_ownerless(from, group);
-            if is_left && !is_passed {
+            if is_left && !is_left_elsewhere {
                 self.subscribe_there_again(group);
             }
         }

@@ -79,8 +79,9 @@ impl Agent {
         newest
     }
 
-    /// The version of an area of another host that has arrived, if it has been handed over to the rounds and these have not published
-    /// it, or somebody may still be at what they published. Of an area that is sent on demand, workers read it already.
+    /// The version of an area of another host that was handed over to the rounds last, until the agent may receive the next one
+    /// ([`Agent::may_receive`]): it may not be published yet, but of an area that is sent on demand, workers read it. `None` if
+    /// nothing is handed over, or the area is gone.
     pub fn arrived(&self, area: AreaId) -> Option<Version> {
         self.desk.hold(area).ok()?;
         let arrived = self.desk.shared.segment.areas()[area.index as usize].agent.arrival.handed_over();

@@ -44,8 +44,8 @@ impl<T: Element> Area<T> {
     /// The area as its owner's host had published it when `asked` came there, or later; waits for it. Takes part in no round, so
     /// that other views stay. The slice stays as it is until the worker's next synchronization point.
     ///
-    /// A state that is newer than what this worker has read so comes only after its next synchronization point: who asks again before
-    /// that, and finds that there is one, waits in vain.
+    /// Once a worker has read a state so, newer ones come only after its next synchronization point: if it asks again before that, and
+    /// the owner has published since, it waits in vain until the limit.
     ///
     /// Of an area that is not sent on demand ([`AreaSpec::on_demand`](crate::AreaSpec::on_demand)), questions are answered by
     /// rounds, which this worker keeps waiting.
@@ -78,7 +78,11 @@ impl<T: Element> Area<T> {
                 return Err(Error::TimedOut {
                     what: format!("the newest version of area {:?} on its owner's host", self.name()),
                     waited: since.elapsed(),
-                    missing: format!("an answer; it is {}{}", self.core.ownership(), self.what_to_do(worker)),
+                    missing: format!(
+                        "an answer; it is {}{}",
+                        self.core.ownership(),
+                        self.what_hinders(worker)
+                    ),
                 });
             }
             // The agent needs a processor.
@@ -90,8 +94,8 @@ impl<T: Element> Area<T> {
         Ok(())
     }
 
-    /// What keeps a newer state from coming, if this worker does.
-    fn what_to_do(&self, worker: &Worker) -> &'static str {
+    /// For the time-out: that readers here keep a newer state from coming, if they do.
+    fn what_hinders(&self, worker: &Worker) -> &'static str {
         match self.core.slot().agent.viewed.is_over(&worker.shared().segment.rounds()) {
             true => "",
             false => {
