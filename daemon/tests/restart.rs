@@ -2,7 +2,7 @@
 use crate::common::process::{Member, ROLE, say, told_word};
 use crate::common::{Host, until};
 use hectare_dsm::{Area, AreaSpec, Job, Membership, Worker};
-use hectare_wire::{JobSettings, Request};
+use hectare_wire::{JobSettings, Reply, Request};
 use rustix::process::Signal;
 
 /// The program of a started process; nothing when the tests themselves run.
@@ -295,6 +295,35 @@ fn a_stopped_daemon_is_dropped_in_time() {
         (jobs.len(), jobs[0].members, jobs[0].ranks) == (1, 1, 2)
     });
     member.finish();
+    until("the job to go", || host.jobs().is_empty());
+}
+
+/// The daemon stands still while this process asks it for a rank, gives up, and asks to be taken back. Ranks that the process takes,
+/// and gives back, before it is answered are not in that question.
+#[test]
+fn ranks_taken_while_a_daemon_takes_a_member_back_are_told_to_it() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let (member, rank, _memory) = hectare_wire::Member::attach(&host.dir, "j", None).unwrap();
+    assert_eq!((rank, member.rank().unwrap()), (0, 1));
+    let pid = rustix::process::Pid::from_child(&daemon.child);
+    rustix::process::kill_process(pid, Signal::STOP).unwrap();
+    assert!(matches!(member.rank(), Err(hectare_wire::Error::NoAnswer { .. })));
+    until("the loss to be seen", || member.state() == Membership::Away);
+    // Its question is on its way now, or soon. Without this pause, it may come after what follows: then nothing is tried.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    member.took(2);
+    member.give_back(0);
+    rustix::process::kill_process(pid, Signal::CONT).unwrap();
+    until("one member with ranks 1 and 2", || {
+        let Ok((Reply::Clients { clients, .. }, _)) = host.connect().ask(&Request::Clients { after: 0 })
+        else {
+            panic!("no clients");
+        };
+        clients.iter().map(|client| client.ranks.clone()).eq([vec![1, 2]])
+    });
+    assert_eq!(member.state(), Membership::Member);
+    drop(member);
     until("the job to go", || host.jobs().is_empty());
 }
 

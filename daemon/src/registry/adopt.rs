@@ -107,12 +107,30 @@ impl Registry {
             }
         }
         self.admit(client, pid, &job)?;
-        let entry = self.entry(&job)?;
-        let empty = |id: &ClientId| !entry.ranks.values().any(|holder| holder == id);
-        let empty: Vec<ClientId> = stale.into_iter().filter(empty).collect();
         let replaced =
-            empty.into_iter().filter_map(|id| self.leave(id, false).map(|gone| (id, gone))).collect();
+            stale.into_iter().filter_map(|id| self.leave_if_empty(&job, id).map(|gone| (id, gone))).collect();
         Ok(Adopted { new, missing, replaced })
+    }
+
+    /// Gives a member a rank that another connection holds, if `is_stale` says that this is an earlier one of the same
+    /// process. The earlier connection, if it has no rank left and is no member any more.
+    pub fn take_over(
+        &mut self,
+        client: ClientId,
+        rank: u32,
+        is_stale: impl Fn(ClientId) -> bool,
+    ) -> Option<(ClientId, Gone)> {
+        let job = self.job_of(client).ok()?;
+        let holder = self.jobs.get_mut(&job)?.ranks.get_mut(&rank).filter(|holder| is_stale(**holder))?;
+        let old = std::mem::replace(holder, client);
+        self.leave_if_empty(&job, old).map(|gone| (old, gone))
+    }
+
+    /// Takes the membership of an earlier connection away that has no rank left.
+    fn leave_if_empty(&mut self, job: &str, id: ClientId) -> Option<Gone> {
+        let entry = self.jobs.get(job)?;
+        let is_empty = !entry.ranks.values().any(|holder| *holder == id);
+        is_empty.then(|| self.leave(id, false))?
     }
 
     /// Supervises the agent of a job that an earlier daemon made, if it has one.

@@ -119,7 +119,7 @@ impl Registry {
     }
 
     /// The job of a member, if it is there.
-    fn job_of(&self, client: ClientId) -> Result<String, Refusal> {
+    pub(super) fn job_of(&self, client: ClientId) -> Result<String, Refusal> {
         let Some(member) = self.members.get(&client) else {
             return Err(Refusal::UnexpectedRequest { what: "this connection is no member of a job".into() });
         };

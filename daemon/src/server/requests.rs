@@ -1,5 +1,6 @@
 //! Requests of clients, and their replies.
 use super::Server;
+use super::membership::Grant;
 use super::replies::End;
 use super::replies::Passed;
 use crate::memory;
@@ -149,11 +150,12 @@ impl Server {
                     Err(refusal) => (Err(refusal), Passed::Nothing),
                 };
                 let made = made.filter(|_| reply.is_ok());
-                let end = self.reply(id, reply, passed);
-                if let Some(job) = made.filter(|_| end.is_some()) {
-                    self.take_back(&job);
-                }
-                end
+                let grant = Grant::by(&reply);
+                let end = self.reply(id, reply, passed)?;
+                // Who did not hear of it does not have it.
+                grant.iter().for_each(|grant| self.take_back_grant(id, grant));
+                made.into_iter().for_each(|job| self.take_back(&job));
+                Some(end)
             }
         }
     }
@@ -208,6 +210,7 @@ impl Server {
                 Ok(alone(Reply::Rank { rank }))
             }
             Request::RankAt { rank } => {
+                self.take_over(id, pid, rank);
                 self.if_room(|registry| registry.rank(id, Some(rank)))?;
                 Ok(alone(Reply::Done))
             }

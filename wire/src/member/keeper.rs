@@ -2,7 +2,7 @@
 //!
 //! It polls for the next daemon, with growing pauses, rather than watch the run directory by inotify: a user
 //! has 128 inotify instances by default, a job may have more members, and the directory itself may go and come.
-use super::{Inner, Membership};
+use super::{Brought, Inner, Membership};
 use crate::{Connection, Error, Refusal, Request, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::AsFd;
@@ -58,8 +58,15 @@ impl Inner {
     fn ask_for_missing(&self, connection: &Connection) {
         let missing = self.lock().missing.clone();
         for rank in missing {
-            if connection.order(&Request::RankAt { rank }).is_ok() {
-                self.lock().missing.retain(|held| *held != rank);
+            if connection.order(&Request::RankAt { rank }).is_err() {
+                continue;
+            }
+            let mut now = self.lock();
+            now.missing.retain(|held| *held != rank);
+            let given_back = !now.ranks.contains(&rank);
+            drop(now);
+            if given_back {
+                let _ = connection.order(&Request::ReleaseRank { rank });
             }
         }
     }
@@ -117,7 +124,7 @@ impl Inner {
             Ok(connection) => connection,
             Err(error) => return Err(self.not_back(&error, None)),
         };
-        let (page, missing) = match self.bring(&connection) {
+        let Brought { page, ranks, mut missing } = match self.bring(&connection) {
             Ok(brought) => brought,
             Err(error) => return Err(self.not_back(&error, Some(connection))),
         };
@@ -129,9 +136,18 @@ impl Inner {
             // The sleep of the caller ends at once.
             return Ok(());
         }
-        (now.page, now.connection, now.state) = (Some(page), Some(connection), Membership::Member);
+        // Taken and given back while the daemon was asked: nobody has told it.
+        missing.retain(|rank| now.ranks.contains(rank));
+        missing.extend(now.ranks.iter().filter(|rank| !ranks.contains(rank)));
+        let released: Vec<u32> = ranks.into_iter().filter(|rank| !now.ranks.contains(rank)).collect();
         info!(job = self.job, ranks = ?now.ranks, ?missing, "back with the daemon");
-        now.missing = missing;
+        (now.page, now.connection) = (Some(page), Some(connection.clone()));
+        (now.state, now.missing) = (Membership::Member, missing);
+        drop(now);
+        for rank in released {
+            // A daemon that is gone again has forgotten it.
+            let _ = connection.order(&Request::ReleaseRank { rank });
+        }
         Ok(())
     }
 

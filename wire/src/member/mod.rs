@@ -44,6 +44,15 @@ struct Inner {
     now: Mutex<Now>,
 }
 
+/// The answer of a daemon that took this process on.
+struct Brought {
+    page: OwnedFd,
+    /// The ranks of which it was told.
+    ranks: Vec<u32>,
+    /// Those of them that it had handed to others.
+    missing: Vec<u32>,
+}
+
 /// The state that changes when daemons come and go.
 #[derive(Debug)]
 struct Now {
@@ -51,7 +60,8 @@ struct Now {
     page: Option<OwnedFd>,
     /// The ranks that this process holds, in the order in which it got them.
     ranks: Vec<u32>,
-    /// Those of them that the daemon had handed to others, who did not know that they are held.
+    /// Those of them that the daemon does not know: it had handed them to others, who did not know that they are held, or
+    /// this process took them while the daemon took it on.
     missing: Vec<u32>,
     keep: bool,
     state: Membership,
@@ -241,13 +251,14 @@ impl Inner {
         }
     }
 
-    /// Asks a daemon to take this process on; the control page that comes of it.
-    fn bring(&self, connection: &Connection) -> Result<(OwnedFd, Vec<u32>)> {
+    /// Asks a daemon to take this process on.
+    fn bring(&self, connection: &Connection) -> Result<Brought> {
         let now = self.lock();
-        let adopt = Request::Adopt { job: self.job.clone(), keep: now.keep, ranks: now.ranks.clone() };
+        let (keep, ranks) = (now.keep, now.ranks.clone());
         drop(now);
+        let adopt = Request::Adopt { job: self.job.clone(), keep, ranks: ranks.clone() };
         match connection.ask_with(&adopt, Some(self.memory.as_fd()))? {
-            (Reply::Adopted { missing }, _) => Ok((page_of(connection)?, missing)),
+            (Reply::Adopted { missing }, _) => Ok(Brought { page: page_of(connection)?, ranks, missing }),
             (other, _) => Err(not_an_answer(&other, "that it takes the job on")),
         }
     }
