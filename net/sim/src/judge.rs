@@ -76,6 +76,8 @@ pub(crate) struct Judge {
     /// Each group's newest round when its host's clock came there.
     at_clock: BTreeMap<(HostId, u64), BTreeMap<GroupId, u64>>,
     names: BTreeMap<String, AreaId>,
+    /// The first area of each name.
+    first_of_name: BTreeMap<String, AreaId>,
     groups: BTreeMap<String, HostId>,
     /// Which host has still to hear that another one conflicts with an area.
     unheard: BTreeSet<(AreaId, HostId)>,
@@ -265,6 +267,7 @@ impl Judge {
         if holder != area {
             self.broke(Promise::Names, format!("{name} is the name of {holder:?} and {area:?}"));
         }
+        self.first_of_name.entry(name.to_owned()).or_insert(area);
         let owner = area.group.home();
         if !group.is_empty() && *self.groups.entry(group.to_owned()).or_insert(owner) != owner {
             self.broke(Promise::Names, format!("group {group} has areas of {owner} and another host"));
@@ -314,9 +317,9 @@ impl Judge {
         self.deleted.get(&group).is_some_and(|deleted| *deleted < clock)
     }
 
-    /// The area of an accepted name.
-    pub(crate) fn area_of(&self, name: &str) -> Option<AreaId> {
-        self.names.get(name).copied()
+    /// The area of an accepted name, if no other one had it before: which of them an answer is about would not be known.
+    pub(crate) fn only_area_of(&self, name: &str) -> Option<AreaId> {
+        self.names.get(name).filter(|area| self.first_of_name.get(name) == Some(area)).copied()
     }
 
     /// The first accepted area of a host that another host's conflicts with, by what the latter was told.

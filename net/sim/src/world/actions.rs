@@ -123,7 +123,7 @@ impl World {
                     Err(NameError::Type { .. }) if odd => {
                         let mut judge = self.judge.borrow_mut();
                         // It may have been accepted a moment ago, and its host not have heard so.
-                        if let Some(area) = judge.area_of(&wanted.name)
+                        if let Some(area) = judge.only_area_of(&wanted.name)
                             && is_calm
                         {
                             judge.must_hear(area, HostId(host));
