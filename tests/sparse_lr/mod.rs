@@ -82,15 +82,16 @@ impl Drop for Examples {
 #[test]
 fn every_rule_learns_from_files_under_every_consistency() {
     let (learned, tested) = (Examples::write("train", 0..5000), Examples::write("test", 5000..6000));
-    let tuned = ["--rate", "0.5"];
-    for manner in
-        [&tuned[..], &["--rate", "0.5", "--serve"], &["--rule", "sgd"], &["--rule", "sgd", "--serve"]]
-    {
+    let tuned = &["--rate", "0.5"][..];
+    // Steps that are short enough for gradients of old weights (Niu et al., 2011): three workers may share two cores, and one of
+    // them not run for a while. At a rate of 0.5, 2 of 150 such runs ended at more than 1.25 times the twin's loss.
+    let short = &["--rule", "sgd", "--rate", "0.1", "--passes", "16"][..];
+    for manner in [tuned, &[tuned, &["--serve"]].concat(), short, &[short, &["--serve"]].concat()] {
         let o = options(&[&["--data", learned.path(), "--test", tested.path()], manner].concat());
         let twin = *losses(&serial(&o).unwrap()).last().unwrap();
         assert!(twin < 0.16, "{manner:?}: {twin}");
         // AdaRevision's steps are fewer and larger where gradients are summed up between clocks: up to 1.65 times the loss.
-        let margin = if manner.contains(&"sgd") { 1.25 } else { 2.2 };
+        let margin = if manner.contains(&"sgd") { 1.1 } else { 2.2 };
         for consistency in [Consistency::Bsp, Consistency::Bounded(1), Consistency::Async] {
             for workers in [1, 3] {
                 // Workers read the examples in another order than the file has.
