@@ -11,6 +11,7 @@ use crate::cli::{exit, output::one_line};
 use crate::hosts::{Seat, seat};
 use anyhow::{Context, Result, bail};
 use hectare_dsm::Job;
+use hectare_session::ClusterKey;
 use hectare_wire::{Connection, JobHosts, JobSettings, Member, Request, RunDir, check_job_name};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::time::Instant;
@@ -83,7 +84,7 @@ fn make(
     let (place, address) = meeting_place(seat, on)?;
     // The agent takes the port when the job is made.
     let mut reserved = None;
-    let reserve = |address: IpAddr| -> Result<Guest> {
+    let mut reserve = |address: IpAddr| -> Result<Guest> {
         let place = reserved.insert(reserve(on, address)?);
         Ok(Guest {
             job: job.into(),
@@ -96,26 +97,17 @@ fn make(
             nonce: random()?,
         })
     };
-    let (Agreed { id, hosts, .. }, meeting) = if seat.rank == 0 {
-        let any: IpAddr = if address.is_ipv4() { [0, 0, 0, 0].into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let listener = TcpListener::bind((any, address.port())).with_context(|| {
-            format!("port {} cannot be used here: --rendezvous names another", address.port())
-        })?;
-        let hint = match is_here(&place, Some(address.ip())) {
-            true => String::new(),
-            false => format!(
-                "; the meeting place {place} ({}) is no address of {}, where this process has rank 0: another process may have \
-                 rank 0 there",
-                address.ip(),
-                host_name()
-            ),
-        };
-        let (agreed, attended) =
-            hold(listener, &key, deadline, (seat.local_size, seat.size), &hint, reserve)?;
-        (agreed, Meeting::Held(attended))
-    } else {
-        let (agreed, attendance) = go((place, address), &key, deadline, reserve)?;
-        (agreed, Meeting::Attended(attendance))
+    let held = match seat.rank {
+        0 => be_meeting_place(seat, (&place, address), &key, deadline, &mut reserve)?,
+        _ => None,
+    };
+    let (Agreed { id, hosts, .. }, meeting) = match held {
+        Some((agreed, attended)) => (agreed, Meeting::Held(attended)),
+        // A second process of rank 0 goes there, too: then all hear of it.
+        None => {
+            let (agreed, attendance) = go((place, address), &key, deadline, reserve)?;
+            (agreed, Meeting::Attended(attendance))
+        }
     };
     let index =
         hosts.iter().position(|host| reserved.as_ref().is_some_and(|place| place.address == host.address));
@@ -142,6 +134,31 @@ fn make(
         (None, concluded) => bail!(concluded.err().context("a job without its member")?),
     };
     Ok(member)
+}
+
+/// Holds the meeting at its place, as the process of rank 0; `None` if another process does.
+fn be_meeting_place(
+    seat: &Seat,
+    (place, address): (&str, SocketAddr),
+    key: &ClusterKey,
+    deadline: Instant,
+    own: impl FnOnce(IpAddr) -> Result<Guest>,
+) -> Result<Option<(Agreed, Attended)>> {
+    let any: IpAddr = if address.is_ipv4() { [0, 0, 0, 0].into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let listener = TcpListener::bind((any, address.port())).with_context(|| {
+        format!("port {} cannot be used here: --rendezvous names another", address.port())
+    })?;
+    let is_here = is_here(place, Some(address.ip()));
+    let hint = match is_here {
+        true => String::new(),
+        false => format!(
+            "; the meeting place {place} ({}) is no address of {}, where this process has rank 0, and nobody answers there",
+            address.ip(),
+            host_name()
+        ),
+    };
+    let elsewhere = (!is_here).then_some(address);
+    hold(listener, elsewhere, key, deadline, (seat.local_size, seat.size), &hint, own)
 }
 
 /// The meeting as this host takes part in it.

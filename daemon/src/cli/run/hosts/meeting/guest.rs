@@ -1,6 +1,7 @@
 //! A host that comes to the meeting place.
-use super::line::{from_hex, line, receive, send};
-use super::{Agreed, GREETING, Guest, LINE_WITHIN, Made, hmac_key};
+use super::elsewhere::nonce_of;
+use super::line::{line, receive, send};
+use super::{AGAIN, Agreed, Guest, LINE_WITHIN, Made, hmac_key};
 use crate::cli::failure::HostFailed;
 use crate::cli::output::one_line;
 use anyhow::{Context, Result, bail};
@@ -9,9 +10,6 @@ use ring::hmac;
 use std::io::BufReader;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
-
-/// Between two attempts to reach the meeting place.
-const AGAIN: Duration = Duration::from_millis(100);
 
 /// The connection of a host that has heard the agreement.
 pub(in super::super) struct Attendance {
@@ -54,8 +52,8 @@ pub(in super::super) fn go(
         to.set_read_timeout(Some(LINE_WITHIN))?;
         let mut from = BufReader::new(to.try_clone()?);
         let greeting = line(&mut from)?;
-        let theirs = greeting.strip_prefix(GREETING).map(str::trim).and_then(from_hex);
-        let theirs = theirs.with_context(|| format!("it speaks another protocol: {greeting:.60}"))?;
+        let theirs =
+            nonce_of(&greeting).with_context(|| format!("it speaks another protocol: {greeting:.60}"))?;
         let guest = guest(own)?;
         send(&mut to, &key, "guest", &theirs, &guest)?;
         // The others may be late.

@@ -1,4 +1,5 @@
 //! The meeting place: the process of rank 0.
+use super::elsewhere::{Greeted, is_held};
 use super::line::{NotHeard, hex, receive, send};
 use super::{Agreed, GREETING, Guest, LINE_WITHIN, Made, Refused, hmac_key, random};
 use crate::cli::failure::HostFailed;
@@ -9,7 +10,7 @@ use hectare_wire::JobHost;
 use ring::hmac;
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
-use std::net::{IpAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -38,6 +39,13 @@ struct Visitor {
     said: Result<(Guest, BufReader<TcpStream>), NotHeard>,
 }
 
+/// What ends the wait for the next host.
+enum Event {
+    Came(Box<Visitor>),
+    /// Another process holds the meeting place.
+    HeldElsewhere,
+}
+
 /// The connections of all hosts that have heard the agreement.
 pub(in super::super) struct Attended {
     key: hmac::Key,
@@ -46,7 +54,7 @@ pub(in super::super) struct Attended {
 }
 
 /// Takes visitors one after the other, and hears each in a thread of its own. It ends with the process.
-fn open_door(listener: TcpListener, key: hmac::Key, came: Sender<Visitor>) {
+fn open_door(listener: TcpListener, key: hmac::Key, greeted: Greeted, events: Sender<Event>) {
     let here = Arc::new(AtomicUsize::new(0));
     loop {
         // One that was gone at once is no failure; without descriptors, the next one has to wait.
@@ -59,11 +67,12 @@ fn open_door(listener: TcpListener, key: hmac::Key, came: Sender<Visitor>) {
             std::thread::sleep(PAUSE);
         }
         here.fetch_add(1, Ordering::Relaxed);
-        let (came, key, here) = (came.clone(), key.clone(), here.clone());
+        let (events, key, here, greeted) = (events.clone(), key.clone(), here.clone(), greeted.clone());
         std::thread::spawn(move || {
             if let Ok(nonce) = random::<32>() {
+                greeted.insert(nonce);
                 let said = receive_guest(&stream, &key, &nonce);
-                let _ = came.send(Visitor { stream, nonce, said });
+                let _ = events.send(Event::Came(Box::new(Visitor { stream, nonce, said })));
             }
             here.fetch_sub(1, Ordering::Relaxed);
         });
@@ -86,19 +95,31 @@ fn receive_guest(
 /// itself, by its address on the way to the others; `hint` is said when somebody is missing.
 ///
 /// Others than hosts of the job may find the port: they are sent away, and named only if somebody is missing in the end.
+///
+/// `elsewhere` is the meeting place, if this host does not have its address. `None` if another process holds it: that one is to be
+/// gone to, and tells all that there are two of rank 0.
 pub(in super::super) fn hold(
     listener: TcpListener,
+    elsewhere: Option<SocketAddr>,
     key: &ClusterKey,
     deadline: Instant,
     (own_ranks, size): (u32, u32),
     hint: &str,
     own: impl FnOnce(IpAddr) -> Result<Guest>,
-) -> Result<(Agreed, Attended)> {
+) -> Result<Option<(Agreed, Attended)>> {
     let key = hmac_key(key);
-    let (came, visitors) = channel::<Visitor>();
+    let (events, happened) = channel::<Event>();
     let port = listener.local_addr().context("getsockname")?.port();
-    let of_door = key.clone();
-    std::thread::spawn(move || open_door(listener, of_door, came));
+    let (of_door, greeted, to_hold) = (key.clone(), Greeted::default(), events.clone());
+    if let Some(place) = elsewhere {
+        let greeted = greeted.clone();
+        std::thread::spawn(move || {
+            if is_held(place, &greeted, deadline) {
+                let _ = events.send(Event::HeldElsewhere);
+            }
+        });
+    }
+    std::thread::spawn(move || open_door(listener, of_door, greeted, to_hold));
     let mut guests: Vec<Present> = Vec::new();
     let mut strangers = BTreeMap::new();
     let is_complete = |guests: &[Present]| {
@@ -108,8 +129,13 @@ pub(in super::super) fn hold(
     let mut trouble = None;
     while trouble.is_none() && !is_complete(&guests) {
         let left = deadline.saturating_duration_since(Instant::now());
-        let Visitor { stream, nonce, said } = match visitors.recv_timeout(left) {
-            Ok(visitor) => visitor,
+        let Visitor { stream, nonce, said } = match happened.recv_timeout(left) {
+            Ok(Event::Came(visitor)) => *visitor,
+            Ok(Event::HeldElsewhere) => {
+                let what = "another process of rank 0 is at the meeting place";
+                guests.iter_mut().for_each(|it| tell(&mut it.stream, &key, &it.guest.nonce, &refusal(what)));
+                return Ok(None);
+            }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                 let what = missing(size, port, &guests, &strangers) + hint;
                 trouble = Some(HostFailed::new("of rank 0".into(), what));
@@ -144,7 +170,7 @@ pub(in super::super) fn hold(
     for it in &mut guests {
         tell(&mut it.stream, &key, &it.guest.nonce, &told);
     }
-    Ok((agreed?, Attended { key, guests, deadline }))
+    Ok(Some((agreed?, Attended { key, guests, deadline })))
 }
 
 /// Tells a guest the agreement. One that is gone has failed on its own.

@@ -3,6 +3,7 @@
 //! part of the job, it says so, and is told when all have, or who could not.
 //!
 //! Each side shows by an HMAC over the other's random bytes that it has the cluster's key. Lines of JSON, behind their HMAC.
+mod elsewhere;
 mod guest;
 mod host;
 mod line;
@@ -23,6 +24,8 @@ pub(super) use host::{Attended, hold};
 
 /// The first word of the meeting place's first line, and the version of what is said.
 const GREETING: &str = "hectare-meeting 2";
+/// Between two attempts to reach the meeting place.
+const AGAIN: Duration = Duration::from_millis(100);
 /// How long one line may take.
 const LINE_WITHIN: Duration = Duration::from_secs(5);
 
@@ -121,8 +124,9 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(30);
         std::thread::scope(|scope| {
             let host = scope.spawn(move || {
-                let (agreed, attended) =
-                    hold(listener, &key(1), deadline, (1, 2), "; who?", |_| Ok(guest(0, "10.0.0.1:1")))?;
+                let own = |_| Ok(guest(0, "10.0.0.1:1"));
+                let (agreed, attended) = hold(listener, None, &key(1), deadline, (1, 2), "; who?", own)?
+                    .expect("nobody is elsewhere");
                 assert_eq!(agreed.hosts.len(), 2);
                 attended.conclude("h0", Ok(()))
             });
@@ -162,12 +166,49 @@ mod tests {
                 scope.spawn(move || go(("h0".into(), at), &key(1), deadline, own).map(drop))
             });
             let own = |_| Ok(Guest { size: 3, ..guest(0, "10.0.0.1:1") });
-            let error = said(&hold(listener, &key(1), deadline, (1, 3), "", own).map(drop));
+            let error = said(&hold(listener, None, &key(1), deadline, (1, 3), "", own).map(drop));
             assert!(error.contains("it has rank 1, and so has h1 (10.0.0."), "{error}");
             for guest in guests {
                 let heard = said(&guest.join().unwrap());
                 assert!(heard.contains(&error), "{heard}");
             }
+        });
+    }
+
+    #[test]
+    fn a_second_process_of_rank_0_is_named_wherever_it_is() {
+        let [here, there] = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+        let at = here.local_addr().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        std::thread::scope(|scope| {
+            let second = scope.spawn(move || {
+                let own = |_| Ok(guest(0, "10.0.0.2:1"));
+                let held = hold(there, Some(at), &key(1), deadline, (1, 2), "", own).unwrap();
+                assert!(held.is_none(), "it has found the other one");
+                go(("h0".into(), at), &key(1), deadline, own).map(drop)
+            });
+            let own = |_| Ok(guest(0, "10.0.0.1:1"));
+            let error = said(&hold(here, None, &key(1), deadline, (1, 2), "", own).map(drop));
+            assert!(error.contains("it has rank 0, and so has h0 (10.0.0."), "{error}");
+            let heard = said(&second.join().unwrap());
+            assert!(heard.contains(&error), "{heard}");
+        });
+    }
+
+    #[test]
+    fn a_way_to_the_meeting_place_may_lead_back() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        std::thread::scope(|scope| {
+            let host = scope.spawn(move || {
+                let own = |_| Ok(guest(0, "10.0.0.1:1"));
+                hold(listener, Some(at), &key(1), deadline, (1, 2), "", own).map(|held| held.is_some())
+            });
+            // It has looked by then, unless the machine is busy.
+            std::thread::sleep(Duration::from_millis(300));
+            go(("h0".into(), at), &key(1), deadline, |_| Ok(guest(1, "10.0.0.2:1"))).unwrap();
+            assert!(host.join().unwrap().unwrap());
         });
     }
 
@@ -184,7 +225,7 @@ mod tests {
             .into();
         drop(TcpStream::connect(at).unwrap());
         let hold = |listener: TcpListener, deadline| {
-            hold(listener, &key(1), deadline, (1, 2), "; who?", |_| Ok(guest(0, "10.0.0.1:1")))
+            hold(listener, None, &key(1), deadline, (1, 2), "; who?", |_| Ok(guest(0, "10.0.0.1:1")))
         };
         let deadline = Instant::now() + Duration::from_millis(500);
         let error = hold(listener, deadline).map(drop).unwrap_err().to_string();
