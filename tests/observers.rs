@@ -1,11 +1,11 @@
-//! Observers: whole versions, nobody blocked, limits, and pins that are forgotten with their process.
+//! Observers: whole versions, barriers that keep their promise, limits, and pins that are forgotten with their process.
 use crate::common::*;
 use hectare::{AreaSpec, Error, Job};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 #[test]
-fn observers_see_whole_versions_and_block_nobody() {
+fn observers_see_whole_versions_and_workers_those_of_the_barrier() {
     for copies in [1, 2, 3] {
         let job = patient_job();
         let _watch = watch(&job);
@@ -32,11 +32,17 @@ fn observers_see_whole_versions_and_block_nobody() {
                     let spec = AreaSpec::new("w").copies(copies);
                     let mut owned = (worker.rank() == 0).then(|| worker.create::<u64>(spec, 3001).unwrap());
                     worker.barrier().unwrap();
-                    for _ in 0..1500 {
+                    let seen = worker.attach::<u64>("w").unwrap();
+                    for next in 1..=1500 {
                         if let Some(owned) = &mut owned {
-                            let next = owned.area().newest_version().unwrap().counter + 1;
                             fill(owned, worker, next);
                         }
+                        worker.barrier().unwrap();
+                        assert_eq!(
+                            uniform(seen.read(worker).unwrap()),
+                            next,
+                            "what was written before the barrier"
+                        );
                         worker.barrier().unwrap();
                     }
                 })

@@ -67,6 +67,63 @@ fn a_group_comes_when_the_pins_of_one_of_its_areas_are_dropped() {
     serve_until(&mut worker, "the publication", |_| area.newest_version().unwrap().counter == next);
 }
 
+/// A barrier promises that all see what was written before: it waits while every copy is pinned, and no longer.
+#[test]
+fn a_barrier_waits_for_the_pins_of_an_own_area() {
+    for copies in [1, 2] {
+        let job = patient_job();
+        let _watch = watch(&job);
+        let observer = job.observer().unwrap();
+        let mut owner = job.worker().unwrap();
+        let mut owned = owner.create::<u64>(AreaSpec::new("a").copies(copies), LEN).unwrap();
+        let area = owned.area();
+        let pins = pin_all(&observer, &area, || publish(&mut owned, &mut owner));
+        // An error names the area and the process. The thread of the observer is another one than the worker's.
+        let next = area.newest_version().unwrap().counter + 1;
+        let (to, from) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let second = job.clone();
+            let looks = scope.spawn(move || {
+                let mut worker = second.worker().unwrap();
+                to.send(()).unwrap();
+                let error = worker.barrier_within(Duration::from_millis(300)).unwrap_err().to_string();
+                let process = format!("process {}", std::process::id());
+                assert!(error.contains("\"a\"") && error.contains(&process), "{error}");
+                to.send(()).unwrap();
+                worker.wait_clocks(0).unwrap();
+                let area = worker.attach::<u64>("a").unwrap();
+                uniform(area.read(&worker).unwrap())
+            });
+            from.recv().unwrap();
+            owner.tick().unwrap();
+            // Serves rounds until the other one has waited in vain.
+            serve_until(&mut owner, "the other worker", |_| from.try_recv().is_ok());
+            assert_eq!(area.newest_version().unwrap().counter + 1, next, "every copy is pinned");
+            drop(pins);
+            owner.wait_clocks(0).unwrap();
+            assert_eq!(looks.join().unwrap(), next);
+        });
+    }
+}
+
+/// Who pins all copies itself, and waits in a barrier, would wait for ever.
+#[test]
+fn a_barrier_does_not_wait_for_pins_of_its_own_thread() {
+    let job = patient_job();
+    let _watch = watch(&job);
+    let (mut worker, observer) = (job.worker().unwrap(), job.observer().unwrap());
+    let mut owned = worker.create::<u64>("a", LEN).unwrap();
+    let area = owned.area();
+    worker.barrier().unwrap();
+    let pin = observer.read(&area).unwrap();
+    fill(&mut owned, &worker, 1);
+    let error = worker.barrier().unwrap_err().to_string();
+    assert!(error.contains("this thread holds a version") && error.contains("\"a\""), "{error}");
+    drop(pin);
+    worker.wait_clocks(0).unwrap();
+    assert_eq!(uniform(area.read(&worker).unwrap()), 1);
+}
+
 /// A host with an area of another one, and what its agent does.
 struct Host {
     job: Job,

@@ -8,8 +8,9 @@ use crate::status::{Failure, Outcome, enter, ha_status, ha_status::*};
 use hectare_dsm::{Job, Number, Observer, Version};
 use std::ffi::{c_char, c_void};
 
-/// A reader of areas that is not a worker, for evaluation or monitoring. It never delays a worker; the publication of an
-/// area is postponed while all of its copies are being read, so give such areas two reader copies.
+/// A reader of areas that is not a worker, for evaluation or monitoring. It delays no read and no write of a worker. While all
+/// copies of an area are being read, the area is not published, and barriers and clocks wait for it: with one copy more than there are
+/// observers at a time (`copies`), nobody waits.
 ///
 /// The handle belongs to the thread that made it.
 #[derive(Debug)]

@@ -19,8 +19,8 @@ pub(crate) enum Found {
     Unscanned { owner: u32 },
     /// There is nothing to publish.
     Clean,
-    /// There is no copy to publish into. `behind` tells whether workers outside of the round are why.
-    Pinned { owner: u32, behind: bool },
+    /// There is no copy to publish into.
+    Pinned { owner: u32 },
     /// It is published into this copy, which is marked.
     Planned { owner: u32, copy: usize },
 }
@@ -35,8 +35,8 @@ pub(crate) struct Owning<'s> {
 }
 
 impl Owning<'_> {
-    /// Locks the area for `round` and looks at it. Where there is something to publish, `target` marks a copy, or says
-    /// whether workers outside of the round are why it cannot. An area that is on its way to its next owner was looked
+    /// Locks the area for `round` and looks at it. Where there is something to publish, `target` marks a copy, if one is
+    /// free. An area that is on its way to its next owner was looked
     /// through by the last: `is_unscanned` is not asked. Nor is it, and nor is `is_dirty`, of an area whose owner is on another
     /// host: `has_arrived` tells. An area that is on its way to a worker of another host is published for that one: its giver has
     /// written all that it will, and the agent leaves it only when that is published.
@@ -47,7 +47,7 @@ impl Owning<'_> {
         is_unscanned: impl FnOnce() -> bool,
         is_dirty: impl FnOnce() -> bool,
         has_arrived: impl FnOnce() -> bool,
-        target: impl FnOnce() -> Result<usize, bool>,
+        target: impl FnOnce() -> Option<usize>,
     ) -> Found {
         // Before anything else of the area is looked at: see `lock`.
         let word = lock::lock_for_round(self.lock, self.ownership, round);
@@ -74,9 +74,6 @@ impl Owning<'_> {
     }
 }
 
-fn found_target(owner: u32, target: Result<usize, bool>) -> Found {
-    match target {
-        Ok(copy) => Found::Planned { owner, copy },
-        Err(behind) => Found::Pinned { owner, behind },
-    }
+fn found_target(owner: u32, target: Option<usize>) -> Found {
+    target.map_or(Found::Pinned { owner }, |copy| Found::Planned { owner, copy })
 }

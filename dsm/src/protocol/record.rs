@@ -201,7 +201,7 @@ impl Copies<'_> {
     /// The copy to publish into: one that has memory and that no straggler and no observer may be reading, with the least to bring
     /// up to date. It is marked as being written. `pinned` is room for an answer per copy; `spares_newest` says that the newest
     /// copy may not be taken, and `is_observed` whether an observer pins a copy. The copy that was published in round `kept`
-    /// is taken only if there is no other. If there is none: whether workers outside of the round are why.
+    /// is taken only if there is no other.
     pub(crate) fn target(
         &self,
         rounds: &Rounds<'_>,
@@ -210,11 +210,11 @@ impl Copies<'_> {
         kept: u64,
         pinned: &mut Vec<bool>,
         is_observed: impl Fn(usize) -> bool,
-    ) -> Result<usize, bool> {
+    ) -> Option<usize> {
         let (copies, newest) = (self.records, self.newest());
         pinned.clear();
         pinned.resize(copies.len(), false);
-        let behind = self.pin_stragglers(rounds, round, pinned);
+        self.pin_stragglers(rounds, round, pinned);
         for (copy, pinned) in copies.iter().zip(pinned.iter_mut()) {
             *pinned |= copy.is_absent() || copy.is_quarantined(rounds);
         }
@@ -227,23 +227,20 @@ impl Copies<'_> {
         };
         while let Some(best) = (0..copies.len()).filter(|index| !pinned[*index]).min_by_key(rank) {
             if pin::mark(&copies[best].state, || is_observed(best)) {
-                return Ok(best);
+                return Some(best);
             }
             pinned[best] = true;
         }
-        Err(behind)
+        None
     }
 
-    /// Marks the copies that workers outside of the round may be reading; false if there are none.
-    fn pin_stragglers(&self, rounds: &Rounds<'_>, round: u64, pinned: &mut [bool]) -> bool {
-        let mut any = false;
+    /// Marks the copies that workers outside of the round may be reading.
+    fn pin_stragglers(&self, rounds: &Rounds<'_>, round: u64, pinned: &mut [bool]) {
         for seat in rounds.seats().iter().filter(|seat| seat.is_live()) {
             let arrived = seat.arrived();
             if arrived < round {
                 pinned[self.visible(arrived)] = true;
-                any = true;
             }
         }
-        any
     }
 }

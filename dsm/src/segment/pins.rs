@@ -4,6 +4,7 @@
 use super::mapping::Segment;
 use crate::memory::mutex::Locked;
 use crate::protocol::pin;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) const FREE: u32 = 0;
@@ -12,6 +13,11 @@ pub(crate) const LIVE: u32 = 1;
 /// The pin of an area's copy; never 0.
 pub(crate) fn pin_word(area: usize, copy: usize) -> u64 {
     (area as u64 + 1) << 8 | copy as u64
+}
+
+/// The area whose copy a pin is of, if it is one.
+pub(crate) fn pinned_area(word: u64) -> Option<usize> {
+    (word >> 8).checked_sub(1).map(|area| area as usize)
 }
 
 /// Whether any living observer pins the copy.
@@ -81,4 +87,43 @@ pub(crate) fn reap_if_dead(segment: &Segment, observer: usize) -> bool {
 /// Takes all pins of an observer back.
 pub(crate) fn clear(segment: &Segment, observer: usize) {
     segment.pins(observer).iter().for_each(pin::unpin);
+}
+
+thread_local! {
+    /// How many versions this thread holds.
+    static PINS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Whether this thread holds a version of an area: it is not to wait for itself.
+pub(crate) fn are_here() -> bool {
+    PINS.get() > 0
+}
+
+/// This thread has pinned a version.
+pub(crate) fn taken() {
+    PINS.set(PINS.get() + 1);
+}
+
+/// This thread has dropped one.
+pub(crate) fn dropped() {
+    PINS.set(PINS.get().saturating_sub(1));
+}
+
+/// Whether the publication of an area that was asked for waits for pins to be dropped, as far as one can tell.
+pub(crate) fn is_awaited(segment: &Segment, area: usize) -> bool {
+    segment.header().sync.acting.postponed.load(Ordering::Relaxed) != 0 && segment.forced(area).is_set()
+}
+
+/// The areas whose publication waits, each with the process of an observer that holds a version.
+pub(crate) fn awaited(segment: &Segment) -> Vec<(usize, u32)> {
+    let observers = segment.observers().iter().enumerate();
+    let live = observers.filter(|(_, record)| record.state.load(Ordering::Relaxed) == LIVE);
+    let pinned = live.flat_map(|(index, record)| {
+        let areas = segment.pins(index).iter().filter_map(|pin| pinned_area(pin.load(Ordering::Relaxed)));
+        areas.map(|area| (area, record.pid.load(Ordering::Relaxed)))
+    });
+    let mut found: Vec<(usize, u32)> = pinned.filter(|(area, _)| is_awaited(segment, *area)).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
 }

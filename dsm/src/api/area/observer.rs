@@ -1,6 +1,6 @@
-//! Observers: they read without taking part in rounds, and never block anybody.
+//! Observers: they read without taking part in rounds.
 //!
-//! An observer pins a reader copy; a round that finds every copy pinned puts the publication off. A pin
+//! An observer pins a reader copy; a round that finds every copy pinned puts the publication off, and the clocks wait for it. A pin
 //! lies in the observer's own record, so that the pins of a dead observer are forgotten with it.
 use super::handle::Area;
 use crate::engine::shared::Shared;
@@ -10,19 +10,23 @@ use crate::protocol::pin;
 use crate::protocol::publication::Version;
 use crate::segment::element::Element;
 use crate::segment::layout::ObserverRecord;
-use crate::segment::pins::{FREE, LIVE, clear, pin_word};
+use crate::segment::pins::{self, FREE, LIVE, clear, pin_word};
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+/// How long an observer lets a publication go first that waits for pins to be dropped: longer than until rounds try again.
+const GRACE: Duration = Duration::from_millis(20);
+
 /// Somebody who reads areas without being a worker.
 ///
 /// It is tied to the thread that made it, which must not end before it is dropped, as with a
-/// [`Worker`](crate::Worker). Reading with it never delays a worker: at most, publications of
-/// an area are postponed while all of its copies are pinned (see [`AreaSpec::copies`](crate::AreaSpec::copies)), and tried again
-/// after 1 to 16 ms. Barriers of all hosts wait meanwhile for what has arrived from another host, and not for what this one owns.
+/// [`Worker`](crate::Worker). Reading with it delays no read and no write of a worker. While all copies of an area are pinned,
+/// the area is not published, and barriers and clocks wait for it; rounds try again after 1 to 16 ms, and an observer that reads again
+/// lets them go first. With one copy more than observers hold at a time ([`AreaSpec::copies`](crate::AreaSpec::copies)),
+/// nobody waits.
 #[derive(Debug)]
 pub struct Observer {
     shared: Arc<Shared>,
@@ -84,6 +88,9 @@ impl Observer {
         let pin = self.shared.counted(free.ok_or(Error::TooManyPins { max: pins.len() }))?;
         let since = Instant::now();
         let mut looks = 0u32;
+        while pins::is_awaited(&self.shared.segment, core.id.index as usize) && since.elapsed() < GRACE {
+            std::thread::sleep(Duration::from_micros(50));
+        }
         loop {
             let copy = parts.current();
             let word = pin_word(core.id.index as usize, copy);
@@ -102,6 +109,7 @@ impl Observer {
                 // that ends with one ends the process (`Tenure`). And the copy has `len` elements of `T`, checked when the area was attached.
                 let data = std::ptr::slice_from_raw_parts(parts.reader(copy).cast::<T>(), core.len);
                 let round = record.round.load(Ordering::Relaxed);
+                pins::taken();
                 return Ok(Pinned { area, data, version: core.version_of(copy), round, pin });
             }
             looks += 1;
@@ -176,6 +184,7 @@ impl<T: Element> Deref for Pinned<'_, T> {
 
 impl<T: Element> Drop for Pinned<'_, T> {
     fn drop(&mut self) {
+        pins::dropped();
         if self.area.core.shared.check_process().is_ok() {
             pin::unpin(self.pin);
         }

@@ -3,11 +3,13 @@
 //! After the stale synchronous parallel model (Ho et al., 2013): a worker with clock c sees every update
 //! that workers made before their clocks passed c - s. s = 0 is bulk-synchronous (BSP).
 use super::Worker;
+use crate::engine::directory::find;
 use crate::engine::membership::{clock_to_enter, has_left_clocks};
 use crate::engine::runtime::Runtime;
 use crate::error::{Error, Rank, Result};
 use crate::primitive::fault_point;
 use crate::protocol::word::{Phase, RoundWord};
+use crate::segment::pins;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -131,7 +133,14 @@ impl Worker {
                     return Err(worker.behind(wanted, since.elapsed()));
                 }
                 worker.shared.check_ending()?;
-                match worker.waits_for_others_alone(wanted) {
+                let waits_for_pins =
+                    worker.shared.segment.header().sync.acting.postponed.load(Ordering::Relaxed) != 0;
+                if waits_for_pins && pins::are_here() {
+                    return Err(
+                        worker.behind(wanted, limit.map_or(Duration::ZERO, |(_, since)| since.elapsed()))
+                    );
+                }
+                match waits_for_pins || worker.waits_for_others_alone(wanted) {
                     true => drop(worker.wait_step(None)?),
                     false => worker.one_round(timeout.is_none()),
                 }
@@ -184,13 +193,21 @@ impl Worker {
                 ),
             }
         }));
+        late.extend(pins::awaited(segment).into_iter().map(|(area, pid)| {
+            let name = find::name(segment, area);
+            match pid == std::process::id() && pins::are_here() {
+                true => format!("area {name:?} to be published, of which this thread holds a version: drop what `Observer::read` returned"),
+                false => format!("area {name:?} to be published, of which an observer, process {pid}, holds a version"),
+            }
+        }));
         let missing = if late.is_empty() { "a round with every worker".into() } else { late.join(", ") };
         Error::TimedOut { what: format!("every worker to reach clock {wanted}"), waited, missing }
     }
 
     /// Ends a clock period, publishes what this worker wrote, and waits until every live worker has ended the same
-    /// period: afterwards, each sees all writes (except for areas all of whose copies are pinned by observers, and for what was
-    /// given away unpublished to a worker of this host, [`Owned::give`](crate::Owned::give): these are published later).
+    /// period: afterwards, each sees all writes, except for what was given away unpublished to a worker of this host
+    /// ([`Owned::give`](crate::Owned::give)), which is published later. While an observer holds a version in every copy of an area
+    /// ([`AreaSpec::copies`](crate::AreaSpec::copies)), it waits for that one, too.
     ///
     /// Every live worker of the job must tick, or have called [`Worker::leave_clocks`].
     ///

@@ -211,11 +211,11 @@ impl Runtime<'_> {
                 // Release: pairs with the acquire in `Agent::published`.
                 slot.round.confirmed_ns.store(now, Ordering::Release);
             }
-            Found::Pinned { owner, behind } => {
-                // Areas that others publish elsewhere hold no clocks here.
-                let behind = behind && owner != OTHER_HOST;
-                stuck(behind);
-                scratch.held_back |= behind;
+            Found::Pinned { owner } => {
+                // Those of other hosts hold their clocks: the agent stores them when what they cover is published.
+                let is_here = owner != OTHER_HOST;
+                stuck(is_here);
+                scratch.held_back |= is_here;
                 slot.round.postponed.fetch_add(1, Ordering::Relaxed);
                 count(&counters.postponed_pinned, 1);
                 tracing::debug!(area, round, owner, "postponed: every reader copy is pinned");

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Runtime<'_> {
     /// The copy to publish into: one that no straggler, no observer and no agent may be reading, with the least to
-    /// bring up to date. It is marked as being written. If there is none: whether workers outside of the round are why.
+    /// bring up to date. It is marked as being written.
     pub(crate) fn target_copy(
         &self,
         parts: &Parts<'_>,
@@ -21,7 +21,7 @@ impl Runtime<'_> {
         round: u64,
         kept: u64,
         pinned: &mut Vec<bool>,
-    ) -> Result<usize, bool> {
+    ) -> Option<usize> {
         let segment = &self.shared.segment;
         // A copy that may have to be quarantined in the middle must not be the newest one.
         let spares_newest =

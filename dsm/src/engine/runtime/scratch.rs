@@ -16,8 +16,8 @@ pub(crate) struct Scratch {
     /// The lowest clock before the round.
     pub(crate) lowest: u64,
     pub(crate) groups: Vec<u32>,
-    /// Whether a publication is postponed because of a worker outside of the round, or because its owner could not
-    /// look the area through: the clocks wait for it.
+    /// Whether a publication is postponed because every copy is pinned, or because its owner could not look the area through: the
+    /// clocks wait for it.
     pub(crate) held_back: bool,
     /// Whether a publication that was asked for is postponed because every copy is pinned: rounds try again.
     pub(crate) postponed: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Scratch {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stuck {
     pub(crate) area: u32,
-    /// Whether the clocks wait for the areas of its group: not if only observers hold it up.
+    /// Whether the clocks wait for the areas of its group: not if it is another host's.
     pub(crate) holds_clocks: bool,
 }
 

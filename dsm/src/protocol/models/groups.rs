@@ -155,7 +155,7 @@ impl Work for Impatient<'_> {
             .areas
             .each_ref()
             .map(|area| area.copies().target(&rounds, round, true, u64::MAX, &mut Vec::new(), |_| false));
-        let [Ok(first), Ok(second)] = targets else {
+        let [Some(first), Some(second)] = targets else {
             // The group is postponed.
             group.areas.iter().for_each(|area| area.copies().take_marks_back());
             return false;
