@@ -175,6 +175,64 @@ fn a_worker_that_has_just_come_takes_what_it_was_given() {
     }
     let said = cluster.run(&[&args[..], &["-x", "HECTARE_CHECK=1"]].concat(), &program("unlogged"));
     assert!(said.out.contains("found: worker 1") && said.out.contains("elements 0..8"), "{said:?}");
+    let said = cluster.run(&[&args[..], &["-x", "HECTARE_CHECK=1"]].concat(), &program("complete"));
+    assert!(
+        said.code == 0 && said.out.contains("rank 0: 10 of 30") && said.out.contains("rank 1: 10 of 30"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn what_is_given_waits_for_no_interval() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &program("paced"));
+    assert!(said.code == 0 && said.out.contains("taken: 2"), "{said:?}");
+}
+
+/// Two versions of an area follow each other, and the second is given away.
+fn paced(worker: &mut Worker) -> Result<(), Error> {
+    if worker.rank() == 0 {
+        let spec = AreaSpec::new("paced").external_interval(100 * LONG);
+        let mut owned = worker.create::<u64>(spec, 8)?;
+        owned.write(worker)?.fill(1);
+        worker.barrier()?;
+        worker.barrier()?;
+        owned.write(worker)?.fill(2);
+        owned.give(worker, 1)?;
+    } else {
+        worker.barrier()?;
+        let area = worker.attach_within::<u64>("paced", LONG)?;
+        worker.barrier()?;
+        let owned = area.take_within(worker, LONG)?;
+        println!("taken: {}", owned.read(worker)?[0]);
+    }
+    worker.barrier()
+}
+
+/// A barrier that says what check mode has found has done all that it does.
+fn complete(worker: &mut Worker) -> Result<(), Error> {
+    let me = worker.rank();
+    let mut mine = worker.create::<u64>(AreaSpec::new(format!("of/{me}")), 1000)?;
+    worker.barrier()?;
+    let other = worker.attach::<u64>(&format!("of/{}", 1 - me))?;
+    let mut found = 0;
+    for round in 1..=30u64 {
+        mine.write(worker)?.set(0, round);
+        if round % 3 == 0 {
+            let area = mine.as_mut_ptr(worker)?;
+            // SAFETY: the area has a thousand elements, and the worker owns it and is at no synchronization point.
+            unsafe { area.add(500).write(round) };
+        }
+        match worker.barrier() {
+            Err(Error::Unlogged { .. }) => found += 1,
+            result => result?,
+        }
+        assert_eq!(other.read(worker)?[0], round);
+        // Nobody writes on before the other one has looked.
+        worker.barrier()?;
+    }
+    println!("rank {me}: {found} of 30");
+    Ok(())
 }
 
 /// Who takes an area from another host writes to it behind the log's back, which `HECTARE_CHECK=1` finds.
@@ -199,11 +257,14 @@ fn unlogged(worker: &mut Worker) -> Result<(), Error> {
 #[test]
 fn role() {
     let Ok(role) = std::env::var(ROLE) else { return };
-    let (job, mut worker) = join(if ["refused", "pair", "unlogged"].contains(&&*role) { 2 } else { 3 });
+    let (job, mut worker) =
+        join(if ["refused", "pair", "unlogged", "complete", "paced"].contains(&&*role) { 2 } else { 3 });
     match role.as_str() {
         "refused" => try_all(&mut worker, &job).unwrap(),
         "pair" => pair(&mut worker).unwrap(),
         "unlogged" => unlogged(&mut worker).unwrap(),
+        "complete" => complete(&mut worker).unwrap(),
+        "paced" => paced(&mut worker).unwrap(),
         "dropped" => waits_for_what_is_dropped(&mut worker).unwrap(),
         rounds => go_round(&mut worker, rounds.parse().unwrap()).unwrap(),
     }

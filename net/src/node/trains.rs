@@ -172,7 +172,9 @@ impl Node {
                 .map_or(0, |departed| departed.saturating_add(interval_us.saturating_mul(1000)));
             // Clocks there wait for cuts that a clock of this host covers.
             let is_covered = choice.kept.is_some() || (choice.label > 0 && choice.label <= clock);
-            let mut due_ns = if subscriber.hurry || is_covered { 0 } else { due_ns };
+            // Nor does a worker wait for what it is given.
+            let waits_for_nothing = subscriber.hurry || is_covered || next.is_some();
+            let mut due_ns = if waits_for_nothing { 0 } else { due_ns };
             if rides {
                 let is_full = outbound.trains[EARLIER].is_some() && self.goes_on(group, host, choice.label);
                 let overtakes_ns = outbound.may_overtake(subscriber, choice, is_covered);

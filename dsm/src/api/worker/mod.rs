@@ -106,10 +106,11 @@ impl Worker {
         if self.serve_if_due()? { self.complain_at_end() } else { Ok(()) }
     }
 
-    /// [`Worker::service`] in the middle of something else: conflicts are told at its end.
+    /// [`Worker::service`] in the middle of something else, which is to do all that it does: fails only if the job has ended. The rest
+    /// is told at its end, or by the next synchronization point.
     #[inline]
     pub(crate) fn service_within(&mut self) -> Result<()> {
-        if self.serve_if_due()? { self.complain() } else { Ok(()) }
+        if self.serve_if_due()? { self.shared.check_ending() } else { Ok(()) }
     }
 
     /// Has the next synchronization point look whether a round is due, however many there were since the last look: those of a wait
@@ -357,10 +358,8 @@ impl Worker {
 
     /// Serves rounds while waiting for something else.
     pub(crate) fn keep_up(&mut self) {
-        // The process was checked by whoever waits. A complaint is for a call that returns it.
-        if let Err(complaint @ Error::Unlogged { .. }) = self.service_within() {
-            self.local.complaint.replace(Some(complaint));
-        }
+        // The process was checked by whoever waits, and another call says that the job has ended.
+        let _ = self.service_within();
         std::thread::yield_now();
     }
 
