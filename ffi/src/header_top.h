@@ -27,14 +27,17 @@
 //   handle's; an invalid pointer crashes the program, as everywhere in C.
 // - A worker, and everything that belongs to it, is for the thread that created it: HA_WRONG_THREAD otherwise.
 // - Synchronization points are ha_service, ha_sync, ha_barrier, and the functions whose comments say so. There,
-//   publications of other workers become visible, and pointers for reading become invalid.
+//   publications of other workers become visible, and pointers for reading become invalid. Each may also fail with HA_UNLOGGED
+//   (below), and in a job on several hosts with HA_PEER_FAILED, if the job has ended, or, once for each area of this worker, with
+//   HA_NAME_TAKEN or HA_INVALID_AREA, if another host has one of its name or group, or HA_WRONG_TYPE, if a worker there took it for one
+//   of other elements. Then, but for HA_PEER_FAILED, it has done all that it does.
 // - With HECTARE_CHECK=1 in the environment, a worker's unlogged writes are found at its next synchronization
 //   point, which completes, reports them on standard error and returns HA_UNLOGGED. Run a new program once with it.
 // - Structs that may grow begin with a size field. Set it to sizeof the struct: ha_..._init does, and zeroes the rest,
 //   which means the defaults. So programs that were compiled with an older header still work.
 // - Text is UTF-8 and zero-terminated. Times are in nanoseconds. Ranges are in elements: first, count.
 // - Under each function, "Pointers" has the requirements on its pointers, "Thread" the threads that may call it, and
-//   "Fails" its failures besides HA_NULL, HA_BAD_HANDLE and HA_WRONG_THREAD.
+//   "Fails" its failures besides HA_NULL, HA_BAD_HANDLE, HA_WRONG_THREAD, and those of every synchronization point.
 //   HA_FORKED means that a forked process must open the job itself.
 // - Callbacks must not throw C++ exceptions, and must not longjmp over the library.
 //

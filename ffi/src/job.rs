@@ -297,12 +297,12 @@ pub unsafe extern "C" fn ha_job_close(job: *mut ha_job) -> ha_status {
     })
 }
 
-/// Deletes an area, whoever owns it. Its name is free at once, its memory later; handles that are attached get
+/// Deletes an area, whichever worker of this host owns it. Its name is free at once, its memory later; handles that are attached get
 /// `HA_DELETED`.
 ///
 /// Pointers: `job` an open job; `name` the area's name.
 /// Thread: any.
-/// Fails: `HA_NO_SUCH_AREA`, `HA_FORKED`.
+/// Fails: `HA_NO_SUCH_AREA`, `HA_OWNER_ALIVE` if its owner is on another host, `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_job_delete_area(job: *mut ha_job, name: *const c_char) -> ha_status {
     // SAFETY: the header's contract.

@@ -79,8 +79,9 @@ impl Ready<'_, '_> {
 /// views): `HA_BAD_PLAN` if there is nothing to run, `HA_BAD_ARGUMENT` if the workers have described different loops, `HA_INVALID_AREA`
 /// for an area with reader copies, or that none of the workers owns, `HA_WORKER_LEFT` if another worker did not begin,
 /// `HA_BUSY` for an area in another run. Later `HA_CALLBACK`, with loop, worker, value and block, if the body returned a value
-/// other than 0, after which the others get `HA_WORKER_LEFT` as they do if a worker dies, and the areas have what was written up to then. `HA_DELETED`,
-/// `HA_VIEW_OPEN`, `HA_FORKED`.
+/// other than 0, after which those who wait for a block of that worker, itself or by way of others, get `HA_WORKER_LEFT`, as they do if
+/// a worker dies, and the areas have what was written up to then. Who waits for no such block, as nobody does where all blocks are
+/// independent, gets `HA_OK`: a program that must know agrees on it afterwards. `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_loop_run(
     loop_: *mut ha_loop,

@@ -25,12 +25,12 @@ fn visible(held: &Held<'_>) -> Outcome<*const u8> {
     Ok(held.area.read(&*held.home.worker()?)?)
 }
 
-/// The area as its owner wrote it before lending it (`ha_area_lend`), in place. Valid until the worker's next
+/// The area as its owner wrote it before lending it (`ha_area_lend`), in place, on the owner's host. Valid until the worker's next
 /// synchronization point.
 ///
 /// Pointers: `area` an open area; `data` a place for the pointer.
 /// Thread: that of its worker; others may read through the pointer as long as it is valid.
-/// Fails: `HA_NOT_LENT`, `HA_DELETED`, `HA_FORKED`.
+/// Fails: `HA_NOT_LENT`, on other hosts always, `HA_DELETED`, `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_area_lent_reader(area: *const ha_area, data: *mut *const c_void) -> ha_status {
     enter(|| {

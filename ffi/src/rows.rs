@@ -160,7 +160,8 @@ pub unsafe extern "C" fn ha_rows_next(rows: *mut ha_rows) -> ha_status {
 /// Pointers: `rows` open rows.
 /// Thread: that of its worker.
 /// Fails: `HA_VIEW_OPEN`, and nothing has ended; `HA_TIMED_OUT` if a worker does not come to a synchronization point for ten seconds,
-/// `HA_DELETED`, `HA_FORKED`, after which the areas are claimable.
+/// `HA_DELETED`, `HA_FORKED`, after which the areas are claimable. That another worker has left early or died is told to those alone who
+/// wait for its rows in `ha_rows_next`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_rows_end(rows: *mut ha_rows) -> ha_status {
     enter(|| {

@@ -231,7 +231,8 @@ pub unsafe extern "C" fn ha_worker_join(job: *mut ha_job, worker: *mut *mut ha_w
 ///
 /// Pointers: `job` an open job; `worker` a place for the handle.
 /// Thread: any; the handle belongs to the calling thread.
-/// Fails: `HA_RANK_TAKEN`, `HA_LIMIT`, `HA_FORKED`.
+/// Fails: `HA_RANK_TAKEN`, `HA_LIMIT`, `HA_NO_SUCH_WORKER` if the rank is another host's, `HA_DAEMON` if the daemon refuses it, as it
+/// does one beyond the job's, `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_worker_join_at(
     job: *mut ha_job,
@@ -342,7 +343,8 @@ pub(crate) unsafe fn store(place: *mut ha_synced, synced: Synced) -> Outcome {
 }
 
 /// Ends a clock period: publishes what this worker wrote, and waits until every live worker has ended the same period;
-/// then each sees all writes, but for what was given away unpublished to a worker of this host. The same as `ha_tick`
+/// then each sees all writes, but for what was given away unpublished to a worker of this host. While observers read every copy of an
+/// area, it waits for them, too. The same as `ha_tick`
 /// and `ha_wait_clocks` with staleness 0. Every live worker of the job must call it, or have called `ha_leave_clocks`.
 ///
 /// Pointers: `worker` an open worker.

@@ -27,14 +27,17 @@
 //   handle's; an invalid pointer crashes the program, as everywhere in C.
 // - A worker, and everything that belongs to it, is for the thread that created it: HA_WRONG_THREAD otherwise.
 // - Synchronization points are ha_service, ha_sync, ha_barrier, and the functions whose comments say so. There,
-//   publications of other workers become visible, and pointers for reading become invalid.
+//   publications of other workers become visible, and pointers for reading become invalid. Each may also fail with HA_UNLOGGED
+//   (below), and in a job on several hosts with HA_PEER_FAILED, if the job has ended, or, once for each area of this worker, with
+//   HA_NAME_TAKEN or HA_INVALID_AREA, if another host has one of its name or group, or HA_WRONG_TYPE, if a worker there took it for one
+//   of other elements. Then, but for HA_PEER_FAILED, it has done all that it does.
 // - With HECTARE_CHECK=1 in the environment, a worker's unlogged writes are found at its next synchronization
 //   point, which completes, reports them on standard error and returns HA_UNLOGGED. Run a new program once with it.
 // - Structs that may grow begin with a size field. Set it to sizeof the struct: ha_..._init does, and zeroes the rest,
 //   which means the defaults. So programs that were compiled with an older header still work.
 // - Text is UTF-8 and zero-terminated. Times are in nanoseconds. Ranges are in elements: first, count.
 // - Under each function, "Pointers" has the requirements on its pointers, "Thread" the threads that may call it, and
-//   "Fails" its failures besides HA_NULL, HA_BAD_HANDLE and HA_WRONG_THREAD.
+//   "Fails" its failures besides HA_NULL, HA_BAD_HANDLE, HA_WRONG_THREAD, and those of every synchronization point.
 //   HA_FORKED means that a forked process must open the job itself.
 // - Callbacks must not throw C++ exceptions, and must not longjmp over the library.
 //
@@ -364,8 +367,9 @@ typedef struct ha_job ha_job;
 // Every worker makes its own, with the same calls, and all run it together (`ha_loop_run`), any number of times.
 typedef struct ha_loop ha_loop;
 
-// A reader of areas that is not a worker, for evaluation or monitoring. It never delays a worker; the publication of an
-// area is postponed while all of its copies are being read, so give such areas two reader copies.
+// A reader of areas that is not a worker, for evaluation or monitoring. It delays no read and no write of a worker. While all
+// copies of an area are being read, the area is not published, and barriers and clocks wait for it: with one copy more than there are
+// observers at a time (`copies`), nobody waits.
 //
 // The handle belongs to the thread that made it.
 typedef struct ha_observer ha_observer;
@@ -761,12 +765,12 @@ ha_status ha_job_descriptor(struct ha_job *job,
 // Thread: any.
 ha_status ha_job_close(struct ha_job *job);
 
-// Deletes an area, whoever owns it. Its name is free at once, its memory later; handles that are attached get
+// Deletes an area, whichever worker of this host owns it. Its name is free at once, its memory later; handles that are attached get
 // `HA_DELETED`.
 //
 // Pointers: `job` an open job; `name` the area's name.
 // Thread: any.
-// Fails: `HA_NO_SUCH_AREA`, `HA_FORKED`.
+// Fails: `HA_NO_SUCH_AREA`, `HA_OWNER_ALIVE` if its owner is on another host, `HA_FORKED`.
 ha_status ha_job_delete_area(struct ha_job *job,
                              const char *name);
 
@@ -796,7 +800,8 @@ ha_status ha_worker_join(struct ha_job *job,
 //
 // Pointers: `job` an open job; `worker` a place for the handle.
 // Thread: any; the handle belongs to the calling thread.
-// Fails: `HA_RANK_TAKEN`, `HA_LIMIT`, `HA_FORKED`.
+// Fails: `HA_RANK_TAKEN`, `HA_LIMIT`, `HA_NO_SUCH_WORKER` if the rank is another host's, `HA_DAEMON` if the daemon refuses it, as it
+// does one beyond the job's, `HA_FORKED`.
 ha_status ha_worker_join_at(struct ha_job *job,
                             uint32_t rank,
                             struct ha_worker **worker);
@@ -835,7 +840,8 @@ ha_status ha_sync(struct ha_worker *worker,
                   struct ha_synced *synced);
 
 // Ends a clock period: publishes what this worker wrote, and waits until every live worker has ended the same period;
-// then each sees all writes, but for what was given away unpublished to a worker of this host. The same as `ha_tick`
+// then each sees all writes, but for what was given away unpublished to a worker of this host. While observers read every copy of an
+// area, it waits for them, too. The same as `ha_tick`
 // and `ha_wait_clocks` with staleness 0. Every live worker of the job must call it, or have called `ha_leave_clocks`.
 //
 // Pointers: `worker` an open worker.
@@ -1027,12 +1033,12 @@ ha_status ha_area_store(struct ha_area *area,
 ha_status ha_area_reader(const struct ha_area *area,
                          const void **data);
 
-// The area as its owner wrote it before lending it (`ha_area_lend`), in place. Valid until the worker's next
+// The area as its owner wrote it before lending it (`ha_area_lend`), in place, on the owner's host. Valid until the worker's next
 // synchronization point.
 //
 // Pointers: `area` an open area; `data` a place for the pointer.
 // Thread: that of its worker; others may read through the pointer as long as it is valid.
-// Fails: `HA_NOT_LENT`, `HA_DELETED`, `HA_FORKED`.
+// Fails: `HA_NOT_LENT`, on other hosts always, `HA_DELETED`, `HA_FORKED`.
 ha_status ha_area_lent_reader(const struct ha_area *area,
                               const void **data);
 
@@ -1457,7 +1463,8 @@ ha_status ha_rows_next(struct ha_rows *rows);
 // Pointers: `rows` open rows.
 // Thread: that of its worker.
 // Fails: `HA_VIEW_OPEN`, and nothing has ended; `HA_TIMED_OUT` if a worker does not come to a synchronization point for ten seconds,
-// `HA_DELETED`, `HA_FORKED`, after which the areas are claimable.
+// `HA_DELETED`, `HA_FORKED`, after which the areas are claimable. That another worker has left early or died is told to those alone who
+// wait for its rows in `ha_rows_next`.
 ha_status ha_rows_end(struct ha_rows *rows);
 
 // Leaves the run without waiting for anybody, and closes the handle: for a worker that has failed. The batch that it is in is not
@@ -1546,8 +1553,9 @@ ha_status ha_loop_close(struct ha_loop *loop_);
 // views): `HA_BAD_PLAN` if there is nothing to run, `HA_BAD_ARGUMENT` if the workers have described different loops, `HA_INVALID_AREA`
 // for an area with reader copies, or that none of the workers owns, `HA_WORKER_LEFT` if another worker did not begin,
 // `HA_BUSY` for an area in another run. Later `HA_CALLBACK`, with loop, worker, value and block, if the body returned a value
-// other than 0, after which the others get `HA_WORKER_LEFT` as they do if a worker dies, and the areas have what was written up to then. `HA_DELETED`,
-// `HA_VIEW_OPEN`, `HA_FORKED`.
+// other than 0, after which those who wait for a block of that worker, itself or by way of others, get `HA_WORKER_LEFT`, as they do if
+// a worker dies, and the areas have what was written up to then. Who waits for no such block, as nobody does where all blocks are
+// independent, gets `HA_OK`: a program that must know agrees on it afterwards. `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
 ha_status ha_loop_run(struct ha_loop *loop_,
                       ha_loop_function function,
                       void *argument);
