@@ -88,7 +88,13 @@ impl Observer {
         let pin = self.shared.counted(free.ok_or(Error::TooManyPins { max: pins.len() }))?;
         let since = Instant::now();
         let mut looks = 0u32;
-        while pins::is_awaited(&self.shared.segment, core.id.index as usize) && since.elapsed() < GRACE {
+        // Who holds a version lets nobody go first by holding it for longer.
+        let waits = |since: Instant| {
+            !pins::are_here()
+                && pins::is_awaited(&self.shared.segment, core.id.index as usize)
+                && since.elapsed() < GRACE
+        };
+        while waits(since) {
             std::thread::sleep(Duration::from_micros(50));
         }
         loop {

@@ -292,7 +292,8 @@ impl<T: Element> Owned<T> {
     /// To a worker of another host it goes in the background: what was written is published here by the next round, and sent to
     /// that host and all who have copies; then it is that worker's. If this worker dies and no other of its host lives, its agent
     /// publishes it. Lines that were written and are as they were published last are
-    /// not sent, if many are: this call compares them.
+    /// not sent, if many are: this call compares them. A worker there that has left is not known to have: what is given to it waits for the
+    /// next worker of its rank, and is nobody's if there is none.
     ///
     /// # Errors
     /// [`Error::NoSuchWorker`] if `to` is not alive, [`Error::CannotLeave`] if it is of another host and the area cannot go there:
