@@ -4,7 +4,7 @@
 use super::mapping::Segment;
 use crate::memory::mutex::Locked;
 use crate::protocol::pin;
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) const FREE: u32 = 0;
@@ -90,23 +90,48 @@ pub(crate) fn clear(segment: &Segment, observer: usize) {
 }
 
 thread_local! {
-    /// How many versions this thread holds.
-    static PINS: Cell<usize> = const { Cell::new(0) };
+    /// The versions that this thread holds: segment, area and copy of each.
+    static PINS: RefCell<Vec<(usize, usize, usize)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Whether this thread holds a version of an area: it is not to wait for itself.
-pub(crate) fn are_here() -> bool {
-    PINS.get() > 0
+fn of_thread(segment: &Segment, area: usize, copy: usize) -> (usize, usize, usize) {
+    (std::ptr::from_ref(segment).addr(), area, copy)
 }
 
 /// This thread has pinned a version.
-pub(crate) fn taken() {
-    PINS.set(PINS.get() + 1);
+pub(crate) fn taken(segment: &Segment, area: usize, copy: usize) {
+    PINS.with_borrow_mut(|pins| pins.push(of_thread(segment, area, copy)));
 }
 
 /// This thread has dropped one.
-pub(crate) fn dropped() {
-    PINS.set(PINS.get().saturating_sub(1));
+pub(crate) fn dropped(segment: &Segment, area: usize, copy: usize) {
+    let pin = of_thread(segment, area, copy);
+    PINS.with_borrow_mut(|pins| {
+        if let Some(at) = pins.iter().position(|other| *other == pin) {
+            pins.swap_remove(at);
+        }
+    });
+}
+
+/// Whether this thread holds a version of any area of the job.
+pub(crate) fn are_here(segment: &Segment) -> bool {
+    let segment = std::ptr::from_ref(segment).addr();
+    PINS.with_borrow(|pins| pins.iter().any(|pin| pin.0 == segment))
+}
+
+/// Whether this thread holds versions in all copies of an area whose publication waits, so that it would wait for itself. `present` gives
+/// the number of copies of an area.
+pub(crate) fn wait_for_this_thread(segment: &Segment, present: impl Fn(usize) -> usize) -> bool {
+    let address = std::ptr::from_ref(segment).addr();
+    PINS.with_borrow(|pins| {
+        pins.iter().filter(|pin| pin.0 == address).any(|&(_, area, _)| {
+            let mut copies: Vec<usize> =
+                pins.iter().filter(|pin| (pin.0, pin.1) == (address, area)).map(|pin| pin.2).collect();
+            copies.sort_unstable();
+            copies.dedup();
+            segment.dirty(area).is_set() && is_awaited(segment, area) && copies.len() >= present(area)
+        })
+    })
 }
 
 /// Whether the publication of an area that was asked for waits for pins to be dropped, as far as one can tell.

@@ -90,7 +90,7 @@ impl Observer {
         let mut looks = 0u32;
         // Who holds a version lets nobody go first by holding it for longer.
         let waits = |since: Instant| {
-            !pins::are_here()
+            !pins::are_here(&self.shared.segment)
                 && pins::is_awaited(&self.shared.segment, core.id.index as usize)
                 && since.elapsed() < GRACE
         };
@@ -115,8 +115,8 @@ impl Observer {
                 // that ends with one ends the process (`Tenure`). And the copy has `len` elements of `T`, checked when the area was attached.
                 let data = std::ptr::slice_from_raw_parts(parts.reader(copy).cast::<T>(), core.len);
                 let round = record.round.load(Ordering::Relaxed);
-                pins::taken();
-                return Ok(Pinned { area, data, version: core.version_of(copy), round, pin });
+                pins::taken(&self.shared.segment, core.id.index as usize, copy);
+                return Ok(Pinned { area, data, version: core.version_of(copy), round, copy, pin });
             }
             looks += 1;
             if looks < 100 {
@@ -154,6 +154,7 @@ pub struct Pinned<'o, T: Element> {
     data: *const [T],
     version: Version,
     round: u64,
+    copy: usize,
     pin: &'o AtomicU64,
 }
 
@@ -190,8 +191,9 @@ impl<T: Element> Deref for Pinned<'_, T> {
 
 impl<T: Element> Drop for Pinned<'_, T> {
     fn drop(&mut self) {
-        pins::dropped();
-        if self.area.core.shared.check_process().is_ok() {
+        let core = &self.area.core;
+        pins::dropped(&core.shared.segment, core.id.index as usize, self.copy);
+        if core.shared.check_process().is_ok() {
             pin::unpin(self.pin);
         }
     }

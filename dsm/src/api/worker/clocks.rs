@@ -9,6 +9,7 @@ use crate::engine::runtime::Runtime;
 use crate::error::{Error, Rank, Result};
 use crate::primitive::fault_point;
 use crate::protocol::word::{Phase, RoundWord};
+use crate::segment::parts::Parts;
 use crate::segment::pins;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -126,6 +127,8 @@ impl Worker {
         }
         let wanted = mine.saturating_sub(staleness);
         self.within(timeout, |worker| {
+            // What the rounds before this wait have postponed may be free by now, and others may wait for this worker alone.
+            let mut has_tried = false;
             while worker.lowest_clock() < wanted {
                 if let Some((timeout, since)) = limit
                     && since.elapsed() >= timeout
@@ -133,9 +136,8 @@ impl Worker {
                     return Err(worker.behind(wanted, since.elapsed()));
                 }
                 worker.shared.check_ending()?;
-                let waits_for_pins =
-                    worker.shared.segment.header().sync.acting.postponed.load(Ordering::Relaxed) != 0;
-                if waits_for_pins && pins::are_here() {
+                let waits_for_pins = has_tried && worker.has_postponed();
+                if waits_for_pins && worker.waits_for_itself() {
                     return Err(
                         worker.behind(wanted, limit.map_or(Duration::ZERO, |(_, since)| since.elapsed()))
                     );
@@ -144,9 +146,23 @@ impl Worker {
                     true => drop(worker.wait_step(None)?),
                     false => worker.one_round(timeout.is_none()),
                 }
+                has_tried = true;
             }
             worker.complain_at_end()
         })
+    }
+
+    /// Whether the last round has postponed what was asked for, since every copy was pinned.
+    #[inline]
+    fn has_postponed(&self) -> bool {
+        self.shared.segment.header().sync.acting.postponed.load(Ordering::Relaxed) != 0
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn waits_for_itself(&self) -> bool {
+        let segment = &self.shared.segment;
+        pins::wait_for_this_thread(segment, |area| Parts::of(segment, area).reader_copies().present())
     }
 
     /// Whether all workers of this host have reached a clock, and some of others are not known to have: rounds here bring
@@ -195,7 +211,7 @@ impl Worker {
         }));
         late.extend(pins::awaited(segment).into_iter().map(|(area, pid)| {
             let name = find::name(segment, area);
-            match pid == std::process::id() && pins::are_here() {
+            match pid == std::process::id() && self.waits_for_itself() {
                 true => format!("area {name:?} to be published, of which this thread holds a version: drop what `Observer::read` returned"),
                 false => format!("area {name:?} to be published, of which an observer, process {pid}, holds a version"),
             }
