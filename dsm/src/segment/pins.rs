@@ -5,6 +5,7 @@ use super::mapping::Segment;
 use crate::memory::mutex::Locked;
 use crate::protocol::pin;
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) const FREE: u32 = 0;
@@ -90,22 +91,22 @@ pub(crate) fn clear(segment: &Segment, observer: usize) {
 }
 
 thread_local! {
-    /// The versions that this thread holds: segment, area and copy of each.
-    static PINS: RefCell<Vec<(usize, usize, usize)>> = const { RefCell::new(Vec::new()) };
+    /// The pins of this thread's observers: segment and word of each.
+    static PINS: RefCell<Vec<(usize, u64)>> = const { RefCell::new(Vec::new()) };
 }
 
-fn of_thread(segment: &Segment, area: usize, copy: usize) -> (usize, usize, usize) {
-    (std::ptr::from_ref(segment).addr(), area, copy)
+fn of_thread(segment: &Segment, word: u64) -> (usize, u64) {
+    (std::ptr::from_ref(segment).addr(), word)
 }
 
-/// This thread has pinned a version.
-pub(crate) fn taken(segment: &Segment, area: usize, copy: usize) {
-    PINS.with_borrow_mut(|pins| pins.push(of_thread(segment, area, copy)));
+/// An observer of this thread has pinned a version.
+pub(crate) fn taken(segment: &Segment, word: u64) {
+    PINS.with_borrow_mut(|pins| pins.push(of_thread(segment, word)));
 }
 
-/// This thread has dropped one.
-pub(crate) fn dropped(segment: &Segment, area: usize, copy: usize) {
-    let pin = of_thread(segment, area, copy);
+/// An observer of this thread has dropped one.
+pub(crate) fn dropped(segment: &Segment, word: u64) {
+    let pin = of_thread(segment, word);
     PINS.with_borrow_mut(|pins| {
         if let Some(at) = pins.iter().position(|other| *other == pin) {
             pins.swap_remove(at);
@@ -115,22 +116,23 @@ pub(crate) fn dropped(segment: &Segment, area: usize, copy: usize) {
 
 /// Whether this thread holds a version of any area of the job.
 pub(crate) fn are_here(segment: &Segment) -> bool {
-    let segment = std::ptr::from_ref(segment).addr();
-    PINS.with_borrow(|pins| pins.iter().any(|pin| pin.0 == segment))
+    !words_of_thread(segment).is_empty()
 }
 
-/// Whether this thread holds versions in all copies of an area whose publication waits, so that it would wait for itself. `present` gives
-/// the number of copies of an area.
-pub(crate) fn wait_for_this_thread(segment: &Segment, present: impl Fn(usize) -> usize) -> bool {
-    let address = std::ptr::from_ref(segment).addr();
-    PINS.with_borrow(|pins| {
-        pins.iter().filter(|pin| pin.0 == address).any(|&(_, area, _)| {
-            let mut copies: Vec<usize> =
-                pins.iter().filter(|pin| (pin.0, pin.1) == (address, area)).map(|pin| pin.2).collect();
-            copies.sort_unstable();
-            copies.dedup();
-            segment.dirty(area).is_set() && is_awaited(segment, area) && copies.len() >= present(area)
-        })
+/// The pins of this thread's observers in this job, each once.
+fn words_of_thread(segment: &Segment) -> BTreeSet<u64> {
+    let (address, _) = of_thread(segment, 0);
+    PINS.with_borrow(|pins| pins.iter().filter(|pin| pin.0 == address).map(|pin| pin.1).collect())
+}
+
+/// Whether this thread holds versions in all copies of an area whose publication waits: it would wait for itself. `present` gives the
+/// number of copies of an area.
+pub(crate) fn hold_all_copies(segment: &Segment, present: impl Fn(usize) -> usize) -> bool {
+    let areas: Vec<usize> = words_of_thread(segment).into_iter().filter_map(pinned_area).collect();
+    // The words of an area follow on each other.
+    areas.chunk_by(|a, b| a == b).any(|held| {
+        let area = held[0];
+        segment.dirty(area).is_set() && is_awaited(segment, area) && held.len() >= present(area)
     })
 }
 

@@ -115,8 +115,8 @@ impl Observer {
                 // that ends with one ends the process (`Tenure`). And the copy has `len` elements of `T`, checked when the area was attached.
                 let data = std::ptr::slice_from_raw_parts(parts.reader(copy).cast::<T>(), core.len);
                 let round = record.round.load(Ordering::Relaxed);
-                pins::taken(&self.shared.segment, core.id.index as usize, copy);
-                return Ok(Pinned { area, data, version: core.version_of(copy), round, copy, pin });
+                pins::taken(&self.shared.segment, word);
+                return Ok(Pinned { area, data, version: core.version_of(copy), round, pin });
             }
             looks += 1;
             if looks < 100 {
@@ -154,7 +154,6 @@ pub struct Pinned<'o, T: Element> {
     data: *const [T],
     version: Version,
     round: u64,
-    copy: usize,
     pin: &'o AtomicU64,
 }
 
@@ -192,8 +191,8 @@ impl<T: Element> Deref for Pinned<'_, T> {
 impl<T: Element> Drop for Pinned<'_, T> {
     fn drop(&mut self) {
         let core = &self.area.core;
-        pins::dropped(&core.shared.segment, core.id.index as usize, self.copy);
         if core.shared.check_process().is_ok() {
+            pins::dropped(&core.shared.segment, self.pin.load(Ordering::Relaxed));
             pin::unpin(self.pin);
         }
     }

@@ -101,8 +101,10 @@ impl Worker {
     /// rounds as needed. With `staleness` 0, after [`Worker::tick`], this is a barrier.
     ///
     /// # Errors
-    /// Those of [`Worker::service`]. It does not wait for workers that are dead or
-    /// have left; for a live one that never arrives, it waits forever: see [`Worker::wait_clocks_within`].
+    /// Those of [`Worker::service`], and [`Error::TimedOut`] at once if this thread itself, as an [`Observer`](crate::Observer), holds
+    /// versions in all copies of an area that is to be published. It does not wait for workers that are dead or
+    /// have left; for a live one that never arrives, or an observer that never drops its version of the only copy, it waits forever:
+    /// see [`Worker::wait_clocks_within`].
     pub fn wait_clocks(&mut self, staleness: u64) -> Result<()> {
         self.wait_clocks_until(staleness, None)
     }
@@ -112,7 +114,7 @@ impl Worker {
     /// [`StallPolicy`](crate::StallPolicy) says.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], which names the workers that are behind; those of [`Worker::wait_clocks`].
+    /// [`Error::TimedOut`], which names the workers that are behind, and the processes of observers that hold a publication up; those of [`Worker::wait_clocks`].
     pub fn wait_clocks_within(&mut self, staleness: u64, timeout: Duration) -> Result<()> {
         self.wait_clocks_until(staleness, Some(timeout))
     }
@@ -162,7 +164,7 @@ impl Worker {
     #[inline(never)]
     fn waits_for_itself(&self) -> bool {
         let segment = &self.shared.segment;
-        pins::wait_for_this_thread(segment, |area| Parts::of(segment, area).reader_copies().present())
+        pins::hold_all_copies(segment, |area| Parts::of(segment, area).reader_copies().present())
     }
 
     /// Whether all workers of this host have reached a clock, and some of others are not known to have: rounds here bring

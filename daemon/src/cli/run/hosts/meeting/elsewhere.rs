@@ -1,6 +1,5 @@
 //! Another process at the meeting place, though this one has rank 0: the launcher gave that rank twice.
-use super::GREETING;
-use super::line::{from_hex, line};
+use super::line::{line, nonce_of};
 use super::{AGAIN, LINE_WITHIN};
 use std::io::BufReader;
 use std::net::{SocketAddr, TcpStream};
@@ -40,9 +39,4 @@ fn greeting(stream: TcpStream) -> Option<[u8; 32]> {
     stream.set_read_timeout(Some(LINE_WITHIN)).ok()?;
     let greeting = line(&mut BufReader::new(stream)).ok()?;
     nonce_of(&greeting)
-}
-
-/// The random bytes of a meeting place's first line; `None` if it is no such line.
-pub(super) fn nonce_of(greeting: &str) -> Option<[u8; 32]> {
-    from_hex(greeting.strip_prefix(GREETING)?.trim())
 }

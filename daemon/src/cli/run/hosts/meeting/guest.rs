@@ -1,6 +1,5 @@
 //! A host that comes to the meeting place.
-use super::elsewhere::nonce_of;
-use super::line::{line, receive, send};
+use super::line::{line, nonce_of, receive, send};
 use super::{AGAIN, Agreed, Guest, LINE_WITHIN, Made, hmac_key};
 use crate::cli::failure::HostFailed;
 use crate::cli::output::one_line;

@@ -110,7 +110,7 @@ pub(in super::super) fn hold(
     let key = hmac_key(key);
     let (events, happened) = channel::<Event>();
     let port = listener.local_addr().context("getsockname")?.port();
-    let (of_door, greeted, to_hold) = (key.clone(), Greeted::default(), events.clone());
+    let (of_door, greeted, of_visitors) = (key.clone(), Greeted::default(), events.clone());
     if let Some(place) = elsewhere {
         let greeted = greeted.clone();
         std::thread::spawn(move || {
@@ -119,7 +119,7 @@ pub(in super::super) fn hold(
             }
         });
     }
-    std::thread::spawn(move || open_door(listener, of_door, greeted, to_hold));
+    std::thread::spawn(move || open_door(listener, of_door, greeted, of_visitors));
     let mut guests: Vec<Present> = Vec::new();
     let mut strangers = BTreeMap::new();
     let is_complete = |guests: &[Present]| {

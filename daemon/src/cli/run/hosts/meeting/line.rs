@@ -1,4 +1,5 @@
 //! The lines of a meeting: JSON behind its HMAC.
+use super::GREETING;
 use anyhow::Result;
 use ring::hmac;
 use serde::Serialize;
@@ -52,6 +53,11 @@ pub(super) fn from_hex(text: &str) -> Option<[u8; 32]> {
     let byte = |at: usize| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok();
     let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
     bytes?.try_into().ok().filter(|_| text.len() == 64)
+}
+
+/// The random bytes of a meeting place's first line; `None` if it is no such line.
+pub(super) fn nonce_of(greeting: &str) -> Option<[u8; 32]> {
+    from_hex(greeting.strip_prefix(GREETING)?.trim())
 }
 
 /// The input of an HMAC: who speaks of what, the nonce that it answers, and the text.

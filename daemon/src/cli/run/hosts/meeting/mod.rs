@@ -117,11 +117,16 @@ mod tests {
         }
     }
 
-    /// The meeting place's end and a guest's, of whom the one has made its part, or not.
-    fn meet(theirs: u8, made: fn() -> Result<()>) -> [Result<()>; 2] {
+    /// A meeting place, its address, and until when it is waited there.
+    fn place() -> (TcpListener, SocketAddr, Instant) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(30);
+        (listener, at, Instant::now() + Duration::from_secs(30))
+    }
+
+    /// The meeting place's end and a guest's, of whom the one has made its part, or not.
+    fn meet(theirs: u8, made: fn() -> Result<()>) -> [Result<()>; 2] {
+        let (listener, at, deadline) = place();
         std::thread::scope(|scope| {
             let host = scope.spawn(move || {
                 let own = |_| Ok(guest(0, "10.0.0.1:1"));
@@ -157,9 +162,7 @@ mod tests {
 
     #[test]
     fn two_guests_of_one_rank_are_named() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let at = listener.local_addr().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let (listener, at, deadline) = place();
         std::thread::scope(|scope| {
             let guests = ["10.0.0.2:1", "10.0.0.3:1"].map(|address| {
                 let own = move |_| Ok(Guest { size: 3, ..guest(1, address) });
@@ -177,9 +180,7 @@ mod tests {
 
     #[test]
     fn a_second_process_of_rank_0_is_named_wherever_it_is() {
-        let [here, there] = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
-        let at = here.local_addr().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let ((here, at, deadline), (there, ..)) = (place(), place());
         std::thread::scope(|scope| {
             let second = scope.spawn(move || {
                 let own = |_| Ok(guest(0, "10.0.0.2:1"));
@@ -197,9 +198,7 @@ mod tests {
 
     #[test]
     fn a_way_to_the_meeting_place_may_lead_back() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let at = listener.local_addr().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let (listener, at, deadline) = place();
         std::thread::scope(|scope| {
             let host = scope.spawn(move || {
                 let own = |_| Ok(guest(0, "10.0.0.1:1"));
@@ -232,9 +231,7 @@ mod tests {
         assert!(error.contains("of 2 ranks, only those of 1 host came"), "{error}");
         assert!(error.contains("from 127.0.0.1 somebody came, but") && error.ends_with("; who?"), "{error}");
         drop(strangers);
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let at = listener.local_addr().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let (listener, at, deadline) = place();
         std::thread::scope(|scope| {
             let come = scope.spawn(move || {
                 drop(TcpStream::connect(at).unwrap());
