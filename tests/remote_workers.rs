@@ -101,14 +101,61 @@ fn a_worker_of_another_host_has_failed_until_its_rank_is_taken_again() {
     assert!(matches!(agent.set_failed(2, true), Err(Error::NoSuchWorker { rank: 2 })), "it is here");
 }
 
-fn failures(agent: &mut Agent) -> Vec<(u32, u64)> {
+/// The workers that the agent is told of: the first of 64, which have failed, and which have left.
+fn told(agent: &mut Agent) -> Vec<(u32, u64, u64)> {
     let mut events = Vec::new();
     agent.look(&mut events);
-    let failed = events.into_iter().filter_map(|event| match event {
-        Event::Failed { first, ranks } => Some((first, ranks)),
+    let workers = events.into_iter().filter_map(|event| match event {
+        Event::Workers { first, failed, left } => Some((first, failed, left)),
         _ => None,
     });
-    failed.collect()
+    workers.collect()
+}
+
+/// Workers of this host that leave are told of, and that a rank is taken again; not in a job that has ended.
+#[test]
+fn the_agent_tells_who_of_this_host_has_left() {
+    let job = Job::builder().reserve(1 << 28).hosts(&[2, 3], 1).embedded().unwrap();
+    let mut agent = job.agent().unwrap();
+    assert_eq!(told(&mut agent), []);
+    let (one, other) = (job.worker_at(2).unwrap(), job.worker_at(4).unwrap());
+    assert!(agent.bell(false).wait(Duration::ZERO));
+    assert_eq!(told(&mut agent), [], "who comes for the first time is no news");
+    drop(other);
+    assert!(agent.bell(false).wait(Duration::ZERO));
+    assert_eq!(told(&mut agent), [(2, 0, 0b100)]);
+    assert_eq!(told(&mut agent), []);
+    let other = job.worker_at(4).unwrap();
+    assert!(agent.bell(false).wait(Duration::ZERO));
+    assert_eq!(told(&mut agent), [(2, 0, 0)]);
+    drop(other);
+    // The next one does not know what this one has told.
+    drop(agent);
+    let mut agent = job.agent().unwrap();
+    assert_eq!(told(&mut agent), [(2, 0, 0b100)]);
+    agent.end_job("a", "silent").unwrap();
+    drop(one);
+    assert_eq!(told(&mut agent), []);
+}
+
+/// Nothing is given to a worker of another host that has left, until somebody has its rank.
+#[test]
+fn who_has_left_is_given_nothing() {
+    let job = job();
+    let agent = job.agent().unwrap();
+    let mut worker = job.worker().unwrap();
+    agent.set_worker(4, RemoteWorker::There).unwrap();
+    agent.set_worker(4, RemoteWorker::Left).unwrap();
+    let owned = worker.create::<u64>(AreaSpec::new("a"), 1).unwrap();
+    let refused = owned.give(&worker, 4).unwrap_err();
+    assert!(matches!(refused.error, Error::NoSuchWorker { rank: 4 }));
+    // It counts on for those who wait for workers, as it has been there.
+    worker.wait_for_workers(2, Duration::ZERO).unwrap();
+    assert_eq!(job.workers().unwrap().last().unwrap().state, WorkerState::Remote);
+    agent.set_worker(4, RemoteWorker::There).unwrap();
+    refused.owned.give(&worker, 4).unwrap();
+    let claimed = worker.claim::<u64>("a").unwrap_err();
+    assert!(matches!(&claimed, Error::OwnerElsewhere { host, .. } if host == "2"), "{claimed}");
 }
 
 /// Failures that the launcher reports of this host's workers go to the other hosts, and so does a rank that is taken again.
@@ -116,23 +163,25 @@ fn failures(agent: &mut Agent) -> Vec<(u32, u64)> {
 fn the_agent_tells_who_of_this_host_has_failed() {
     let job = Job::builder().reserve(1 << 28).hosts(&[2, 70], 1).embedded().unwrap();
     let mut agent = job.agent().unwrap();
-    assert_eq!(failures(&mut agent), []);
+    assert_eq!(told(&mut agent), []);
     let worker = job.worker_at(70).unwrap();
+    assert!(agent.bell(false).wait(Duration::ZERO));
+    assert_eq!(told(&mut agent), []);
     assert!(!job.note_failure(70).unwrap());
     assert!(!agent.bell(false).wait(Duration::ZERO), "a worker that lives is not told of");
     assert!(job.note_failure(3).unwrap());
     assert!(agent.bell(false).wait(Duration::ZERO));
     assert!(job.note_failure(71).unwrap());
-    assert_eq!(failures(&mut agent), [(2, 0b10), (66, 1 << 5)]);
-    assert_eq!(failures(&mut agent), []);
+    assert_eq!(told(&mut agent), [(2, 0b10, 0), (66, 1 << 5, 0)]);
+    assert_eq!(told(&mut agent), []);
     let again = job.worker_at(71).unwrap();
     assert!(agent.bell(false).wait(Duration::ZERO));
-    assert_eq!(failures(&mut agent), [(66, 0)]);
+    assert_eq!(told(&mut agent), [(66, 0, 0)]);
     job.expect(3).unwrap();
     // Who comes after an agent does not know what that one has told.
     drop(agent);
     let mut agent = job.agent().unwrap();
-    assert_eq!(failures(&mut agent), [(2, 0), (66, 0)]);
+    assert_eq!(told(&mut agent), [(2, 0, 0), (66, 0, 0)]);
     drop((worker, again));
 }
 

@@ -2,8 +2,9 @@
 mod answers;
 mod network;
 
+use hectare_dsm::agent::RemoteWorker;
 use hectare_dsm::{AreaSpec, Error, Version};
-use network::{MS, World, filled};
+use network::{Host, MS, World, filled};
 use std::time::Duration;
 
 /// Checks that host 1 has a version of an area of host 0 that is whole and no older than `last`.
@@ -229,6 +230,53 @@ fn what_was_given_away_before_its_agent_was_replaced_goes_on() {
             let found = owned.read(&world.hosts[next].worker).unwrap();
             assert!(found.iter().enumerate().all(|(at, value)| *value == filled(at, turn as u64 + 1)));
         }
+    }
+}
+
+/// A host where no worker is left publishes nothing that it receives: nobody waits for it.
+#[test]
+fn an_area_moves_though_a_third_host_has_no_workers_left() {
+    for (loss, restarted) in [(0, false), (250, false), (0, true), (250, true)] {
+        let mut world = World::with_ranks(3, 32);
+        world.loss = loss;
+        let mut owned = world.hosts[0].worker.create::<u64>("moved", 9_000).unwrap();
+        (1..3).for_each(|host| world.find_on(host, "moved"));
+        world.hosts[2].desert();
+        world.hosts[0].write(&mut owned, 1);
+        world.run(5 * MS);
+        owned.give(&world.hosts[0].worker, 1).unwrap();
+        if restarted {
+            world.restart(2);
+            world.restart(0);
+        }
+        let there = world.hosts[1].worker.attach_here::<u64>("moved").unwrap();
+        let owned = world.take(1, &there);
+        let found = owned.read(&world.hosts[1].worker).unwrap();
+        assert!(found.iter().enumerate().all(|(at, value)| *value == filled(at, 1)));
+    }
+}
+
+/// What is given to the last worker of a host while it leaves cannot be taken there, and keeps no agent from its end.
+#[test]
+fn what_is_given_to_who_has_just_left_holds_up_nobody() {
+    for loss in [0, 250] {
+        let mut world = World::with_ranks(3, 33);
+        world.loss = loss;
+        let owned = world.hosts[0].worker.create::<u64>("late", 900).unwrap();
+        (1..3).for_each(|host| world.find_on(host, "late"));
+        world.hosts[2].desert();
+        world.run(1000 * MS);
+        // As if it had not been heard yet here that the worker has left, but that the host has none.
+        let agent = world.hosts[0].relay.as_ref().unwrap().memory().agent();
+        let refused = owned.give(&world.hosts[0].worker, 2).unwrap_err();
+        agent.set_worker(2, RemoteWorker::There).unwrap();
+        refused.owned.give(&world.hosts[0].worker, 2).unwrap();
+        world.run(200 * MS);
+        let claimed = world.hosts[0].worker.claim::<u64>("late").unwrap_err();
+        assert!(matches!(claimed, Error::OwnerElsewhere { .. }), "{claimed}");
+        world.hosts.iter_mut().for_each(|host| host.relay.as_mut().unwrap().leave());
+        let is_done = |host: &Host| host.relay.as_ref().unwrap().is_done();
+        world.until("the end", |world| world.hosts.iter().all(is_done));
     }
 }
 

@@ -183,6 +183,70 @@ fn a_worker_that_has_just_come_takes_what_it_was_given() {
 }
 
 #[test]
+fn nothing_is_given_to_a_worker_that_has_left() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let said = cluster.run(&["--hosts", &cluster.list(2), "--timeout", "20"], &program("left"));
+    assert!(said.code == 0 && said.out.contains("refused") && said.out.contains("taken: 3"), "{said:?}");
+    cluster.assert_nothing_is_left();
+}
+
+/// One of four ranks, two on each host. The last one leaves, so that the first can give it nothing, and comes again.
+fn leaves(worker: Worker, job: &Job) -> Result<(), Error> {
+    let mut worker = worker;
+    let rank = worker.rank();
+    let mut flag = if rank == 0 { Some(worker.create::<u64>("flag", 1)?) } else { None };
+    worker.barrier()?;
+    let seen = worker.attach::<u64>("flag")?;
+    worker.barrier()?;
+    match &mut flag {
+        Some(flag) => {
+            let mut probe = 0;
+            let refused = loop {
+                probe += 1;
+                assert!(probe < 10_000, "it has not heard that worker 3 has left");
+                let area = worker.create::<u64>(AreaSpec::new(format!("probe/{probe}")), 1)?;
+                match area.give(&worker, 3) {
+                    Ok(()) => drop(worker.sync()?),
+                    Err(refused) => break refused,
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            };
+            assert!(matches!(refused.error, Error::NoSuchWorker { rank: 3 }), "{}", refused.error);
+            println!("refused");
+            flag.write(&worker)?.set(0, 1);
+            let mut last = refused.owned;
+            last.write(&worker)?.set(0, 3);
+            while let Err(refused) = last.give(&worker, 3) {
+                last = refused.owned;
+                worker.sync()?;
+            }
+        }
+        None if rank == 3 => {
+            let observer = job.observer()?;
+            drop(worker);
+            while observer.read(&seen)?[0] == 0 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            worker = job.worker_at(3)?;
+            // Of those that were given before the first host heard that it had left, there is none: they have other names.
+            let mut probe = 1;
+            let owned = loop {
+                let name = format!("probe/{probe}");
+                match worker.attach_within::<u64>(&name, LONG)?.take_within(&mut worker, LONG) {
+                    Ok(owned) if owned.read(&worker)?[0] == 3 => break owned,
+                    // Nobody's, since it came when this one was away, or of those.
+                    Ok(_) | Err(Error::OwnerGone { .. }) => probe += 1,
+                    Err(error) => return Err(error),
+                }
+            };
+            println!("taken: {}", owned.read(&worker)?[0]);
+        }
+        None => {}
+    }
+    worker.barrier()
+}
+
+#[test]
 fn what_is_given_waits_for_no_interval() {
     let Some(cluster) = Cluster::new(2) else { return };
     let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &program("paced"));
@@ -257,14 +321,19 @@ fn unlogged(worker: &mut Worker) -> Result<(), Error> {
 #[test]
 fn role() {
     let Ok(role) = std::env::var(ROLE) else { return };
-    let (job, mut worker) =
-        join(if ["refused", "pair", "unlogged", "complete", "paced"].contains(&&*role) { 2 } else { 3 });
+    let ranks = match role.as_str() {
+        "refused" | "pair" | "unlogged" | "complete" | "paced" => 2,
+        "left" => 4,
+        _ => 3,
+    };
+    let (job, mut worker) = join(ranks);
     match role.as_str() {
         "refused" => try_all(&mut worker, &job).unwrap(),
         "pair" => pair(&mut worker).unwrap(),
         "unlogged" => unlogged(&mut worker).unwrap(),
         "complete" => complete(&mut worker).unwrap(),
         "paced" => paced(&mut worker).unwrap(),
+        "left" => leaves(worker, &job).unwrap(),
         "dropped" => waits_for_what_is_dropped(&mut worker).unwrap(),
         rounds => go_round(&mut worker, rounds.parse().unwrap()).unwrap(),
     }

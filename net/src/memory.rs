@@ -131,9 +131,9 @@ pub trait Memory {
     /// The owner of a received area, which is on another host, has dropped it, so that nobody gives it; or there is one again.
     fn ownerless(&mut self, area: AreaId, is: bool);
 
-    /// Of 64 workers from rank `first` on, those of `host` have failed, or live, as the bits say; any that it says of another host's
-    /// are nothing that it knows.
-    fn failed(&mut self, host: HostId, first: u32, ranks: u64);
+    /// Of 64 workers from rank `first` on, those of `host` have failed, have left or are there, as the bits say; any that it says of
+    /// another host's are nothing that it knows.
+    fn workers(&mut self, host: HostId, first: u32, failed: u64, left: u64);
 
     /// An area of another host is gone, or nobody here wants its group any more.
     fn release(&mut self, group: GroupId);

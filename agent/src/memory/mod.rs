@@ -46,6 +46,8 @@ pub struct SegmentMemory {
     taken_for: BTreeSet<(AreaId, [u32; 3])>,
     is_new: bool,
     ranks: Vec<Range<u32>>,
+    /// Workers of other hosts that have left, as the agents there say.
+    left: BTreeSet<u32>,
     /// Areas that are sent on demand and were given to workers of other hosts, until all that was written is published: what was
     /// published before is sent to nobody.
     going: BTreeMap<dsm::AreaId, (dsm::Rank, u64)>,
@@ -87,6 +89,7 @@ impl SegmentMemory {
             taken_for: BTreeSet::new(),
             is_new: true,
             ranks,
+            left: BTreeSet::new(),
             going: BTreeMap::new(),
             untold: BTreeSet::new(),
             clocks: None,
@@ -140,7 +143,8 @@ impl SegmentMemory {
         }
     }
 
-    pub(crate) fn agent(&self) -> &Agent {
+    /// The agent of the job, by which the memory of this host is read and changed.
+    pub fn agent(&self) -> &Agent {
         &self.agent
     }
 
@@ -291,9 +295,10 @@ impl SegmentMemory {
             dsm::agent::Event::Ownerless { area, is } => {
                 self.events.extend(self.own.id_of(area).map(|area| Event::Ownerless { area, is }));
             }
-            dsm::agent::Event::Failed { first, ranks } => {
-                self.events.push_back(Event::Failed { first, ranks });
+            dsm::agent::Event::Workers { first, failed, left } => {
+                self.events.push_back(Event::Workers { first, failed, left });
             }
+            dsm::agent::Event::Deserted => self.events.push_back(Event::Deserted),
             dsm::agent::Event::Wanted { name } => self.want(name),
             dsm::agent::Event::TakenFor { name, element } => self.taken_for(&name, element),
             dsm::agent::Event::Requested { area, request } => match self.received.request(area, request) {
@@ -306,12 +311,18 @@ impl SegmentMemory {
         }
     }
 
-    /// There is a session with the agent of a host: its workers count as there, which is what those who wait for them wait for.
+    /// There is a session with the agent of a host: its workers count as there, which is what those who wait for them wait for. Those
+    /// that it has said to have left stay so: it does not say so again.
     pub(crate) fn connected(&mut self, host: HostId) {
-        for rank in self.ranks.get(usize::from(host.0)).cloned().unwrap_or_default() {
-            if let Err(error) = self.agent.set_worker(rank, RemoteWorker::There) {
-                warn!(rank, %error, "a worker of another host");
-            }
+        let its = self.ranks.get(usize::from(host.0)).cloned().unwrap_or_default();
+        its.for_each(|rank| self.stands(rank, self.left.contains(&rank)));
+    }
+
+    /// A worker of another host is there, or has left.
+    fn stands(&self, rank: u32, has_left: bool) {
+        let stands = if has_left { RemoteWorker::Left } else { RemoteWorker::There };
+        if let Err(error) = self.agent.set_worker(rank, stands) {
+            warn!(rank, %error, "a worker of another host");
         }
     }
 
@@ -481,11 +492,16 @@ impl Memory for SegmentMemory {
         }
     }
 
-    fn failed(&mut self, host: HostId, first: u32, ranks: u64) {
+    fn workers(&mut self, host: HostId, first: u32, failed: u64, left: u64) {
         let its = self.ranks.get(usize::from(host.0)).cloned().unwrap_or_default();
         for rank in its.skip_while(|rank| *rank < first).take_while(|rank| rank - first < 64) {
-            let failed = ranks >> (rank - first) & 1 != 0;
-            if let Err(error) = self.agent.set_failed(rank, failed) {
+            let is = |bits: u64| bits >> (rank - first) & 1 != 0;
+            match is(left) {
+                true => self.left.insert(rank),
+                false => self.left.remove(&rank),
+            };
+            self.stands(rank, is(left));
+            if let Err(error) = self.agent.set_failed(rank, is(failed)) {
                 warn!(rank, %error, "a worker of another host");
             }
         }

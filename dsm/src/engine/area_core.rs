@@ -154,13 +154,13 @@ impl AreaCore {
         if Arc::ptr_eq(&self.shared, shared) { Ok(()) } else { Err(self.other_job()) }
     }
 
-    /// Its owner's host keeps it.
+    /// Its owner's host keeps it, or that of the worker that it was given to.
     #[cold]
     pub(crate) fn owner_elsewhere(&self, word: ownership::OwnershipWord) -> Error {
-        let error = Error::OwnerElsewhere {
-            name: self.name.clone(),
-            host: self.shared.segment.host_text(self.shared.segment.owner_host(word)),
-        };
+        let segment = &self.shared.segment;
+        let next = || word.holder().and_then(|rank| segment.host_of(rank));
+        let host = segment.host_text(segment.owner_host(word).or_else(next));
+        let error = Error::OwnerElsewhere { name: self.name.clone(), host };
         self.shared.refused_handover(error)
     }
 

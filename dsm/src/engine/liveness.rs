@@ -186,9 +186,16 @@ impl Shared {
     pub(crate) fn set_absent(&self, rank: Rank, order: u32) {
         // SeqCst: `Job::note_failure` stores, and then looks at the seat; who joins stores its seat's state, and then this.
         let before = self.segment.workers()[rank as usize].absent.swap(order, Ordering::SeqCst);
-        if before != order && self.segment.spans_hosts() && self.segment.host_of(rank).is_none() {
-            // Release: after the mark; pairs with `Agent::look_for_failed`.
-            self.segment.header().agent.absences.fetch_add(1, Ordering::Release);
+        if before != order && self.segment.host_of(rank).is_none() {
+            self.note_worker_change();
+        }
+    }
+
+    /// Tells the agent, if there is one, that a worker of this host has joined or left, or that its mark has changed.
+    pub(crate) fn note_worker_change(&self) {
+        if self.segment.spans_hosts() {
+            // Release: after the change; pairs with `Agent::look_for_workers`.
+            self.segment.header().agent.worker_changes.fetch_add(1, Ordering::Release);
             self.ring_for_agent();
         }
     }
@@ -196,10 +203,14 @@ impl Shared {
     /// Whether a worker of another host has failed, as its launcher says there ([`crate::Job::note_failure`]), until somebody takes
     /// its rank there. That it is of a host that lives is its seat's affair.
     pub(crate) fn has_failed_elsewhere(&self, rank: Rank) -> bool {
+        self.segment.host_of(rank).is_some() && self.has_failed(rank)
+    }
+
+    /// Whether a worker has failed, as its launcher says, and nobody has taken its rank since.
+    pub(crate) fn has_failed(&self, rank: Rank) -> bool {
         // Relaxed: nothing was written before a mark that who reads it needs.
         let is_marked = |record: &WorkerRecord| record.absent.load(Ordering::Relaxed) != 0;
-        self.segment.host_of(rank).is_some()
-            && self.segment.workers().get(rank as usize).is_some_and(is_marked)
+        self.segment.workers().get(rank as usize).is_some_and(is_marked)
     }
 
     /// The one of these workers, of another host, that has failed first.

@@ -90,7 +90,7 @@ pub(crate) struct Judge {
     /// Groups that were dropped, and whether they still are.
     dropped: BTreeMap<GroupId, bool>,
     /// Which workers have failed, of each host where some did.
-    failed_workers: BTreeMap<HostId, u64>,
+    workers: BTreeMap<HostId, (u64, u64)>,
     /// To whose worker a group was given that is sent on demand, until that one has it.
     given_to: BTreeMap<GroupId, HostId>,
     /// The host whose worker owns a group that is given from host to host; `None` while it is on its way.
@@ -297,14 +297,14 @@ impl Judge {
         self.dropped.contains_key(&group)
     }
 
-    /// Workers of a host have failed, or live.
-    pub(crate) fn set_failed(&mut self, host: HostId, ranks: u64) {
-        self.failed_workers.insert(host, ranks);
+    /// Workers of a host have failed, have left, or are there.
+    pub(crate) fn set_workers(&mut self, host: HostId, (failed, left): (u64, u64)) {
+        self.workers.insert(host, (failed, left));
     }
 
-    /// Which workers have failed, of hosts where some did.
-    pub(crate) fn failed_workers(&self) -> impl Iterator<Item = (&HostId, &u64)> {
-        self.failed_workers.iter()
+    /// Which workers have failed, and which have left, of hosts where some did.
+    pub(crate) fn workers(&self) -> impl Iterator<Item = (&HostId, &(u64, u64))> {
+        self.workers.iter()
     }
 
     /// Whether its owner has deleted a group.

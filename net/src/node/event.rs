@@ -227,13 +227,17 @@ pub enum Event<'b> {
         /// Whether nobody owns it.
         is: bool,
     },
-    /// Which of 64 workers of this host have failed. When an agent starts that is not the first one, it is told of all.
-    Failed {
+    /// How 64 workers of this host stand to the job. When an agent starts that is not the first one, it is told of all.
+    Workers {
         /// The rank of the first of them.
         first: u32,
-        /// A bit for each.
-        ranks: u64,
+        /// Those that have failed, a bit for each.
+        failed: u64,
+        /// Those that have left.
+        left: u64,
     },
+    /// No worker of this host is left, and none will come: nobody here reads or publishes anything any more. Each agent is told once.
+    Deserted,
     /// All events from before the agent's start have been passed.
     Ready,
     /// The lowest clock of this host's workers, and the lowest of all that it knows, both as of one round.

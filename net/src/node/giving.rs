@@ -115,7 +115,8 @@ impl Node {
             self.tell(host, Register::Moving(group, Owner { host: to, epoch: handover.epoch }));
         }
         // Of one whose subscriptions an agent before this one knew, this one may not know yet.
-        let waits = waits || self.peers.hosts().any(|host| !self.peers[&host].is_known_whole());
+        let waits = waits
+            || self.peers.hosts().any(|host| !self.is_deserted(host) && !self.peers[&host].is_known_whole());
         if waits && !on_demand && !self.mutant(Mutant::HastyLeave) {
             return;
         }

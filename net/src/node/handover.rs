@@ -56,6 +56,11 @@ impl Handovers {
         self.giving.iter().filter(|(_, giving)| giving.departed.is_none()).map(|(group, _)| *group)
     }
 
+    /// The groups that a host has left to this one.
+    pub(super) fn offered_by(&self, host: HostId) -> impl Iterator<Item = GroupId> {
+        self.offered.iter().filter(move |(_, offer)| offer.from == host).map(|(group, _)| *group)
+    }
+
     /// The host of the worker that a group of this host was given to.
     pub(super) fn next_host(&self, group: GroupId) -> Option<HostId> {
         self.giving.get(&group).map(|giving| giving.to)

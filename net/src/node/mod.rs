@@ -250,9 +250,9 @@ impl Node {
             }
             Event::Given { group, to, rank, epoch } => self.given(group, to, Handover { epoch, rank }),
             Event::Ownerless { area, is } => self.ownerless(area, is),
-            Event::Failed { first, ranks } => {
+            Event::Workers { first, failed, left } => {
                 for host in self.peers.hosts() {
-                    self.tell(host, Register::Failed(first, ranks));
+                    self.tell(host, Register::Workers { first, failed, left });
                 }
             }
             Event::Card { peer, card } => {
@@ -266,7 +266,12 @@ impl Node {
                 self.restate_names();
             }
             // Workers leave because the job has ended here. Others, for whom it has not, would go on without them.
-            Event::Clocks { .. } | Event::Left if self.ended.is_some() => {}
+            Event::Clocks { .. } | Event::Deserted | Event::Left if self.ended.is_some() => {}
+            Event::Deserted => {
+                for host in self.peers.hosts() {
+                    self.tell(host, Register::Deserted);
+                }
+            }
             Event::Clocks { clock, lowest } => self.local_clocks(clock, lowest),
             Event::Attach { ticket, wanted, interval_us } => self.attach(cx, ticket, wanted, interval_us),
             Event::Detach { group } => self.detach(cx, group),

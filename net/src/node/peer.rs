@@ -153,6 +153,8 @@ pub(super) struct Peer {
     pub(super) turn: Option<GroupId>,
     pub(super) heard_ns: u64,
     pub(super) spoke_ns: u64,
+    /// No worker is left there, and none will come.
+    pub(super) deserted: bool,
     pub(super) left: bool,
     pub(super) suspected: bool,
     /// Why its hello is not accepted.

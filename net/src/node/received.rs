@@ -127,9 +127,10 @@ impl Node {
             Register::Ownerless(area, is) => self.on_ownerless(cx, from, serial, area, is),
             Register::Deleted(area, false) => self.on_deleted(cx, from, area),
             Register::Deleted(area, true) => self.on_let_go(from, area),
-            Register::Failed(first, ranks) => cx.memory.failed(from, first, ranks),
+            Register::Workers { first, failed, left } => cx.memory.workers(from, first, failed, left),
             Register::Suspect(host, silent) => self.on_suspect(cx, from, host, silent),
             Register::Verdict(failed) => self.on_verdict(cx, from, failed),
+            Register::Deserted => self.on_deserted(cx, from),
             Register::Left => {
                 if let Some(peer) = self.peers.get_mut(&from) {
                     peer.left = true;

@@ -139,7 +139,7 @@ impl Node {
             self.clocks.stir(from);
             self.stirred.extend(self.handovers.leaving());
         }
-        if said.stage == Stage::Off {
+        if said.stage == Stage::Off || self.wants_nothing(from, group) {
             self.handovers.forget_early(from, Some(group));
             self.unsubscribe(cx, group, from);
             self.stirred.insert(group);
@@ -281,6 +281,32 @@ impl Node {
         for group in self.groups_of(host) {
             self.unsubscribe(cx, group, host);
         }
+    }
+
+    /// No worker of a host is left: it subscribes to nothing any more, whatever it said before. Nobody publishes there what it
+    /// receives, so that it would never have all, and hand-overs would wait for it.
+    pub(super) fn on_deserted(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        if let Some(peer) = self.peers.get_mut(&host) {
+            peer.deserted = true;
+        }
+        self.stirred.extend(self.handovers.offered_by(host));
+        for group in self.groups_of(host) {
+            if self.wants_nothing(host, group) {
+                self.unsubscribe(cx, group, host);
+                self.stirred.insert(group);
+            }
+        }
+        self.stirred.extend(self.handovers.leaving());
+    }
+
+    /// Whether nobody on a host reads a group any more: no worker is left there, and the group does not go there.
+    fn wants_nothing(&self, host: HostId, group: GroupId) -> bool {
+        self.is_deserted(host) && self.handovers.next_host(group) != Some(host)
+    }
+
+    /// Whether no worker of a host is left.
+    pub(super) fn is_deserted(&self, host: HostId) -> bool {
+        self.peers.get(&host).is_some_and(|peer| peer.deserted)
     }
 
     pub(super) fn groups_of(&self, host: HostId) -> Vec<GroupId> {

@@ -54,8 +54,10 @@ impl Node {
         let Some(inbound) = self.inbound.get(&group) else { return };
         let is_whole = !matches!(inbound.phase, Phase::Arrived { .. });
         let has_last = inbound.have.iter().copied().eq(versions.iter().copied().map(Some)) || blind;
-        // Clocks of this host are to cover what its new owner publishes from the beginning.
-        let is_known = inbound.is_on_demand() || self.handovers.early.contains_key(&(group, from));
+        // Clocks of this host are to cover what its new owner publishes from the beginning, if anybody is left there.
+        let is_known = inbound.is_on_demand()
+            || self.is_deserted(from)
+            || self.handovers.early.contains_key(&(group, from));
         if !is_whole || !has_last || !is_known {
             return self.tell_not_taken(group);
         }

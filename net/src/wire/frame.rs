@@ -6,7 +6,7 @@ use crate::lines::Run;
 use crate::types::{GroupId, HelloError, HostId, MAX_MEMBERS, Version};
 
 /// The version of the protocol. Both sides refuse every other one.
-pub const VERSION: u16 = 15;
+pub const VERSION: u16 = 16;
 
 /// Bytes that each run of lines takes beside the lines.
 const RUN_HEADER: usize = 6;

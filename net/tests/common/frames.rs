@@ -201,7 +201,7 @@ impl Choices<'_> {
     }
 
     fn register(&mut self) -> Register {
-        match self.below(22) {
+        match self.below(23) {
             0 => {
                 let covers = self.below(255);
                 Register::Clock {
@@ -262,8 +262,9 @@ impl Choices<'_> {
                 Register::Grant(self.group(), self.u64(), places)
             }
             18 => Register::Ownerless(self.area(), self.below(2) == 0),
-            19 => Register::Failed(self.u32(), self.u64()),
+            19 => Register::Workers { first: self.u32(), failed: self.u64(), left: self.u64() },
             20 => Register::Deleted(self.area(), self.below(2) == 0),
+            21 => Register::Deserted,
             _ => Register::Left,
         }
     }

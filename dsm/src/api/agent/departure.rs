@@ -27,7 +27,7 @@ impl Agent {
     /// agent.leave_job();
     /// let mut events = Vec::new();
     /// agent.look(&mut events);
-    /// assert_eq!(events, [Event::Clock { local: u64::MAX, lowest: 0 }]);
+    /// assert_eq!(events[1..], [Event::Deserted, Event::Clock { local: u64::MAX, lowest: 0 }]);
     /// assert!(matches!(job.worker(), Err(Error::HostLeft { .. })));
     /// # Ok::<(), Error>(())
     /// ```

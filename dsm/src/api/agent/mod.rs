@@ -83,9 +83,10 @@ pub struct Agent {
     round: RoundWord,
     /// The clocks that were told: those of this host, and of all.
     clocks: (u64, u64),
-    /// The failed workers that were told, 64 to a word, and the count of their changes when they were.
-    failed: Vec<u64>,
-    absences: u32,
+    /// The workers that were told to have failed, and to have left, 64 to a word, and the count of changes when they were.
+    told_workers: Vec<(u64, u64)>,
+    worker_changes: u32,
+    told_deserted: bool,
 }
 
 impl Job {
@@ -101,7 +102,7 @@ impl Job {
         let untold = RefCell::default();
         let (known, again) = (Vec::new(), Vec::new());
         let (leaves, buried, published_given) = (false, false, false);
-        let (clocks, failed, absences) = ((0, 0), Vec::new(), 0);
+        let (clocks, told_workers, worker_changes) = ((0, 0), Vec::new(), 0);
         Ok(Agent {
             desk,
             untold,
@@ -113,8 +114,9 @@ impl Job {
             heard,
             round,
             clocks,
-            failed,
-            absences,
+            told_workers,
+            worker_changes,
+            told_deserted: false,
         })
     }
 }

@@ -1,13 +1,15 @@
 //! News for an agent: areas that came, went or were published, clocks, and names that are wanted.
 use super::Agent;
 use crate::engine::directory::{AreaId, CREATING, Directory, state_of};
+use crate::engine::shared::Shared;
 use crate::error::Rank;
 use crate::protocol::doorbell;
 use crate::protocol::label;
 use crate::protocol::ownership;
 use crate::protocol::publication::Version;
+use crate::protocol::round::slot_state;
 use crate::segment::element::ElementType;
-use crate::segment::layout::{WorkerRecord, bits};
+use crate::segment::layout::bits;
 use crate::segment::mapping::Segment;
 use crate::segment::parts::Parts;
 use std::collections::HashSet;
@@ -73,14 +75,19 @@ pub enum Event {
         /// The type that was asked for.
         element: ElementType,
     },
-    /// Which workers of this host have failed, as their launcher says ([`Job::note_failure`](crate::Job::note_failure)). An agent that is
-    /// not the first one is told of all, since other hosts may have heard otherwise.
-    Failed {
+    /// How workers of this host stand to the job. An agent that is not the first one is told of all, since other hosts may have heard
+    /// otherwise.
+    Workers {
         /// The first of 64 workers that this is about, or of less if this host has less.
         first: Rank,
-        /// A bit for each of them.
-        ranks: u64,
+        /// A bit for each of them that has failed, as their launcher says ([`Job::note_failure`](crate::Job::note_failure)).
+        failed: u64,
+        /// A bit for each of them that was there and is no more.
+        left: u64,
     },
+    /// No worker of this host is left, and none will come ([`Error::HostLeft`](crate::Error::HostLeft)): nothing more is published here. Not
+    /// told in a job that has ended on this host, whose workers have not done their part.
+    Deserted,
     /// The lowest clock that all workers of this host have reached, by [`Worker::tick`](crate::Worker::tick), and the lowest
     /// that all workers are known here to have reached. Comes after the events of all that they cover.
     Clock {
@@ -134,13 +141,14 @@ impl Agent {
         // Acquire, both: pairs with the release in `publish_plan`. The news that are taken below are of all that it covers.
         let acting = &segment.header().sync.acting;
         let lowest = acting.lowest_clock.load(Ordering::Acquire);
-        let local = if self.is_over() { u64::MAX } else { acting.local_clock.load(Ordering::Acquire) };
+        let is_over = self.is_over();
+        let local = if is_over { u64::MAX } else { acting.local_clock.load(Ordering::Acquire) };
         let clocks = (local, lowest);
         let (used, first) = (segment.used_areas(), events.len());
         let looked_everywhere = self.known.len();
         self.known.resize(used.max(looked_everywhere), Known::default());
         // Before the areas, which may have no owner since.
-        self.look_for_failed(events);
+        self.look_for_workers(events);
         // If the last worker of this host died while it created an area, nobody else gives that up, and clocks are told when all
         // areas are made.
         if local == u64::MAX
@@ -165,6 +173,10 @@ impl Agent {
         self.look_for_listed(events);
         self.tell_untold();
         self.ask_for_arrivals(lowest);
+        if is_over && !self.told_deserted && shared.check_ending().is_ok() {
+            self.told_deserted = true;
+            events.push(Event::Deserted);
+        }
         if self.again.is_empty() && clocks != self.clocks {
             self.clocks = clocks;
             events.push(Event::Clock { local: clocks.0, lowest: clocks.1 });
@@ -180,7 +192,8 @@ impl Agent {
     }
 
     fn look_at(&mut self, index: usize, events: &mut Vec<Event>) {
-        let segment = &self.desk.shared.segment;
+        let shared = &self.desk.shared;
+        let segment = &shared.segment;
         let slot = &segment.areas()[index];
         let found = AreaId::of(index, &slot.read.state);
         let known = &mut self.known[index];
@@ -211,7 +224,7 @@ impl Agent {
             events.push(Event::Given { area, to: word.rank(), epoch: word.epoch() });
         }
         let is_ownerless =
-            word.is_dropped() || word.holder().is_some_and(|rank| has_failed_here(segment, rank));
+            word.is_dropped() || word.holder().is_some_and(|rank| has_failed_here(shared, rank));
         if is_ownerless != known.is_ownerless {
             known.is_ownerless = is_ownerless;
             events.push(Event::Ownerless { area, is: known.is_ownerless });
@@ -256,29 +269,37 @@ impl Agent {
         events[place..].sort_by_key(|event| !is_end(event));
     }
 
-    fn look_for_failed(&mut self, events: &mut Vec<Event>) {
-        let segment = &self.desk.shared.segment;
-        let is_first_look = self.failed.is_empty();
-        // Acquire: before the marks; pairs with `Shared::set_absent`.
-        let absences = segment.header().agent.absences.load(Ordering::Acquire);
-        if !segment.spans_hosts() || (absences == self.absences && !is_first_look) {
+    fn look_for_workers(&mut self, events: &mut Vec<Event>) {
+        let shared = &self.desk.shared;
+        let segment = &shared.segment;
+        let is_first_look = self.told_workers.is_empty();
+        // Acquire: before the marks and seats; pairs with `Shared::note_worker_change`.
+        let changes = segment.header().agent.worker_changes.load(Ordering::Acquire);
+        if !segment.spans_hosts() || (changes == self.worker_changes && !is_first_look) {
             return;
         }
-        self.absences = absences;
+        self.worker_changes = changes;
         let here = segment.ranks_here();
         let others_may_know = is_first_look && self.desk.number() > 1;
-        self.failed.resize((here.len().div_ceil(64)).max(1), 0);
-        for (first, told) in here.clone().step_by(64).zip(&mut self.failed) {
-            let marked = (first..here.end).take(64).filter(|rank| has_failed_here(segment, *rank));
-            let ranks = marked.fold(0, |ranks, rank| ranks | 1 << (rank - first));
-            if ranks != *told || others_may_know {
-                *told = ranks;
-                events.push(Event::Failed { first, ranks });
+        let has_ended = shared.check_ending().is_err();
+        self.told_workers.resize((here.len().div_ceil(64)).max(1), (0, 0));
+        for (first, told) in here.clone().step_by(64).zip(&mut self.told_workers) {
+            let bits = |is: &dyn Fn(Rank) -> bool| {
+                let ranks = (first..here.end).take(64).filter(|rank| is(*rank));
+                ranks.fold(0, |ranks: u64, rank| ranks | 1 << (rank - first))
+            };
+            let failed = bits(&|rank| has_failed_here(shared, rank));
+            // Who leaves since the job has ended has not done its part, which its host's agent does not say either.
+            let left = if has_ended { told.1 } else { bits(&|rank| has_left_here(segment, rank)) };
+            if (failed, left) != *told || others_may_know {
+                *told = (failed, left);
+                events.push(Event::Workers { first, failed, left });
             }
         }
         let owner = |index: usize| ownership::load(&segment.areas()[index].own.ownership).holder();
         let is_concerned = |index: &usize| owner(*index).is_some_and(|rank| here.contains(&rank));
-        self.again.extend((0..segment.used_areas()).filter(is_concerned));
+        // Areas that came since this look began are told of as new.
+        self.again.extend((0..self.known.len()).filter(is_concerned));
     }
 
     fn look_for_listed(&self, events: &mut Vec<Event>) {
@@ -296,9 +317,14 @@ impl Agent {
     }
 }
 
+/// Whether a worker of this host was there, and none is that has its rank.
+fn has_left_here(segment: &Segment, rank: Rank) -> bool {
+    let seat = &segment.all_seats()[rank as usize];
+    // Relaxed: who takes the rank tells of a change when the seat says so.
+    seat.state() == slot_state::FREE && seat.incarnation.load(Ordering::Relaxed) != 0
+}
+
 /// Whether a worker of this host has failed, as its launcher says.
-fn has_failed_here(segment: &Segment, rank: Rank) -> bool {
-    // Relaxed: nothing was written before a mark that who reads it needs.
-    let is_marked = |record: &WorkerRecord| record.absent.load(Ordering::Relaxed) != 0;
-    segment.host_of(rank).is_none() && segment.workers().get(rank as usize).is_some_and(is_marked)
+fn has_failed_here(shared: &Shared, rank: Rank) -> bool {
+    shared.segment.host_of(rank).is_none() && shared.has_failed(rank)
 }

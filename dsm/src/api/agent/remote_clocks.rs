@@ -10,8 +10,10 @@ use crate::protocol::round::slot_state;
 pub enum RemoteWorker {
     /// It is there.
     There,
-    /// It has left, or has not come yet.
+    /// It has not come yet, and is not waited for.
     Absent,
+    /// It was there, and has left: nothing can be given to it. It goes on to count for those who wait for workers.
+    Left,
     /// It is dead, or its host is.
     Dead,
 }
@@ -40,11 +42,12 @@ impl Agent {
             RemoteWorker::There => slot_state::REMOTE,
             RemoteWorker::Absent => slot_state::ABSENT,
             RemoteWorker::Dead => slot_state::LOST,
+            RemoteWorker::Left => slot_state::LEFT,
         });
         Ok(())
     }
 
-    /// A worker of another host has failed, as its launcher says there, or somebody has its rank again ([`Event::Failed`](super::news::Event::Failed)
+    /// A worker of another host has failed, as its launcher says there, or somebody has its rank again ([`Event::Workers`](super::news::Event::Workers)
     /// of that host's agent). Whether its host lives is told by [`Agent::set_worker`].
     ///
     /// ```

@@ -292,11 +292,11 @@ impl<T: Element> Owned<T> {
     /// To a worker of another host it goes in the background: what was written is published here by the next round, and sent to
     /// that host and all who have copies; then it is that worker's. If this worker dies and no other of its host lives, its agent
     /// publishes it. Lines that were written and are as they were published last are
-    /// not sent, if many are: this call compares them. A worker there that has left is not known to have: what is given to it waits for the
-    /// next worker of its rank, and is nobody's if there is none.
+    /// not sent, if many are: this call compares them. If that worker leaves meanwhile, of which this host is told later, the area waits
+    /// for the next worker of its rank; if there is none, a worker of that host can claim it.
     ///
     /// # Errors
-    /// [`Error::NoSuchWorker`] if `to` is not alive, [`Error::CannotLeave`] if it is of another host and the area cannot go there:
+    /// [`Error::NoSuchWorker`] if `to` is not alive or has left, [`Error::CannotLeave`] if it is of another host and the area cannot go there:
     /// one without reader copies, of a group, or that is tracked; and those of [`Owned::write`]. The area comes back in the error.
     #[inline]
     pub fn give(self, worker: &Worker, to: Rank) -> Result<(), GiveError<T>> {

@@ -16,11 +16,10 @@ pub enum WorkerState {
     Straggler,
     /// It joins or leaves.
     Changing,
-    /// The kernel says that its thread is gone; its areas can be claimed. Of one on another host: its host has failed, or its
-    /// launcher there says that it has ([`Job::note_failure`]).
+    /// The kernel says that its thread is gone, or its launcher that it has failed ([`Job::note_failure`]), also after it has left the
+    /// job in order, as one that panics does; its areas can be claimed. Of one on another host also: its host has failed.
     Dead,
-    /// It is on another host of the job, and there, or has left: hosts do not tell each other which of their workers have left. Its
-    /// process and thread are 0, its clock is its host's.
+    /// It is on another host of the job, and there, or has left. Its process and thread are 0, its clock is its host's.
     Remote,
 }
 
@@ -190,9 +189,13 @@ impl Job {
         for (rank, seat) in segment.seats_of_all_hosts().iter().enumerate() {
             self.shared.is_dead(rank as Rank);
             let state = match seat.state() {
+                slot_state::FREE | slot_state::REMOTE | slot_state::LEFT
+                    if self.shared.has_failed(rank as Rank) =>
+                {
+                    WorkerState::Dead
+                }
                 slot_state::FREE | slot_state::ABSENT => continue,
-                slot_state::REMOTE if self.shared.has_failed_elsewhere(rank as Rank) => WorkerState::Dead,
-                slot_state::REMOTE => WorkerState::Remote,
+                slot_state::REMOTE | slot_state::LEFT => WorkerState::Remote,
                 slot_state::LIVE if seat.is_straggler() => WorkerState::Straggler,
                 slot_state::LIVE => WorkerState::Live,
                 slot_state::DEAD | slot_state::LOST => WorkerState::Dead,

@@ -29,6 +29,7 @@ impl Worker {
         orphan_areas(&shared, rank);
         let runtime = Runtime { shared: &shared, local: &local };
         seat.set_state(slot_state::LIVE);
+        shared.note_worker_change();
         fault_point();
         let entered = super::clocks::enter(&runtime, rank);
         let idle = shared.segment.rounds().load();

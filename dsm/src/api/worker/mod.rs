@@ -415,10 +415,8 @@ impl Drop for Worker {
         let runtime = self.runtime();
         runtime.rounds().leave(self.rank, &runtime);
         crate::engine::membership::free_slot(&self.shared, self.rank);
-        if self.shared.segment.spans_hosts() {
-            // The agent tells other hosts when nobody is left here.
-            self.shared.ring_for_agent();
-        }
+        // The agent tells other hosts, also when nobody is left here.
+        self.shared.note_worker_change();
         runtime.wake();
     }
 }

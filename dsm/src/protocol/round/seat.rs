@@ -15,10 +15,12 @@ pub(crate) mod slot_state {
     pub(crate) const ABSENT: u32 = 6;
     /// The worker of another host that had the rank is dead, or its host is.
     pub(crate) const LOST: u32 = 7;
+    /// The worker of another host that had the rank has left it. As `REMOTE`, but that nothing is given to it.
+    pub(crate) const LEFT: u32 = 8;
 
     /// Whether a rank is of another host.
     pub(crate) fn is_elsewhere(state: u32) -> bool {
-        matches!(state, REMOTE | ABSENT | LOST)
+        matches!(state, REMOTE | ABSENT | LOST | LEFT)
     }
 }
 
@@ -90,9 +92,9 @@ impl Seat {
         self.state() == slot_state::LIVE
     }
 
-    /// Whether a worker is there, on this host or on another.
+    /// Whether a worker is there, on this host or on another, or has been there on another.
     pub(crate) fn is_there(&self) -> bool {
-        matches!(self.state(), slot_state::LIVE | slot_state::REMOTE)
+        matches!(self.state(), slot_state::LIVE | slot_state::REMOTE | slot_state::LEFT)
     }
 
     /// Whether rounds go on without this worker until it comes back to a synchronization point.

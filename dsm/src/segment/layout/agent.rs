@@ -42,8 +42,8 @@ pub(crate) struct AgentRecord {
     pub(crate) answers: Answers<16, ANSWER_WORDS>,
     /// Not 0: the other hosts are told that no worker of this one will come any more.
     pub(crate) deserted: AtomicU32,
-    /// Rises with each change of a [`WorkerRecord::absent`](super::WorkerRecord::absent).
-    pub(crate) absences: AtomicU32,
+    /// Rises with each change of a [`WorkerRecord::absent`](super::WorkerRecord::absent), and with each worker that joins or leaves.
+    pub(crate) worker_changes: AtomicU32,
     /// How many [`Conflict`](crate::agent::Conflict)es workers of this host were told.
     pub(crate) conflicts: Padded<AtomicU64>,
 }

@@ -252,14 +252,14 @@ impl Memory for HostMemory {
         self.works();
     }
 
-    fn failed(&mut self, host: HostId, first: u32, ranks: u64) {
+    fn workers(&mut self, host: HostId, first: u32, failed: u64, left: u64) {
         if !self.works() {
             return;
         }
         if first != 64 * u32::from(host.0) {
-            self.broke(Promise::Told, format!("{host} says which workers from {first} on have failed"));
+            self.broke(Promise::Told, format!("{host} says how workers from {first} on stand"));
         }
-        self.failed_workers.insert(host, ranks);
+        self.workers.insert(host, (failed, left));
     }
 
     fn ownerless(&mut self, area: AreaId, is: bool) {

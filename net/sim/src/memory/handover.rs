@@ -106,18 +106,21 @@ impl HostMemory {
         }
     }
 
-    /// One of 64 workers of this host fails, or somebody takes its rank again.
+    /// One of 64 workers of this host fails, or somebody takes its rank again; with each second change, another one leaves or comes.
     pub(crate) fn fail_or_live(&mut self) {
-        let ranks = self.failed_workers.entry(self.host).or_default();
-        *ranks ^= 1 << ((ranks.count_ones() * 5 + 1) % 64);
-        self.judge.borrow_mut().set_failed(self.host, *ranks);
-        self.tell_failed();
+        let (failed, left) = self.workers.entry(self.host).or_default();
+        *failed ^= 1 << ((failed.count_ones() * 5 + 1) % 64);
+        if failed.count_ones() % 2 == 1 {
+            *left ^= 1 << ((left.count_ones() * 7 + 2) % 64);
+        }
+        self.judge.borrow_mut().set_workers(self.host, (*failed, *left));
+        self.tell_workers();
     }
 
-    /// Which workers have failed, also for a new agent.
-    pub(super) fn tell_failed(&mut self) {
-        if let Some(&ranks) = self.failed_workers.get(&self.host) {
-            self.events.push_back(Event::Failed { first: 64 * u32::from(self.host.0), ranks });
+    /// Which workers have failed and left, also for a new agent.
+    pub(super) fn tell_workers(&mut self) {
+        if let Some(&(failed, left)) = self.workers.get(&self.host) {
+            self.events.push_back(Event::Workers { first: 64 * u32::from(self.host.0), failed, left });
         }
     }
 

@@ -57,7 +57,7 @@ pub(crate) struct HostMemory {
     pub(crate) remote: BTreeMap<GroupId, Remote>,
     clocks: BTreeMap<HostId, u64>,
     /// Which workers of each host have failed, as it says; of this host, if any has.
-    failed_workers: BTreeMap<HostId, u64>,
+    workers: BTreeMap<HostId, (u64, u64)>,
     /// Groups that a peer may be writing itself.
     written: BTreeMap<GroupId, HostId>,
     /// The peers that may write here no more.
@@ -124,7 +124,7 @@ impl HostMemory {
             kept: BTreeMap::new(),
             remote: BTreeMap::new(),
             clocks: others.map(|other| (other, 0)).collect(),
-            failed_workers: BTreeMap::new(),
+            workers: BTreeMap::new(),
             written: BTreeMap::new(),
             shut: Vec::new(),
             forcing: BTreeSet::new(),
@@ -268,7 +268,7 @@ impl HostMemory {
         }
         self.tell_given();
         self.tell_all_dropped();
-        self.tell_failed();
+        self.tell_workers();
         self.events.push_back(Event::Clocks { clock: self.local, lowest: self.lowest });
     }
 
@@ -514,7 +514,7 @@ impl HostMemory {
         judge.all_are_owned()
             && self.own.values().all(|own| own.given.is_none())
             && self.worker.iteration == self.iterations
-            && judge.failed_workers().all(|(host, ranks)| self.failed_workers.get(host) == Some(ranks))
+            && judge.workers().all(|(host, stand)| self.workers.get(host) == Some(stand))
             && !(self.worker.waits && self.mode == Mode::Barrier && self.lowest < self.worker.clock)
             && self.remote.iter().filter(|(_, remote)| !remote.members.is_empty()).all(|(group, remote)| {
                 let newest = judge.newest(*group).map(|newest| &newest.state.versions);
@@ -571,7 +571,7 @@ impl HostMemory {
                 }
             }
         }
-        text += &format!(" failed workers {:?};", self.failed_workers);
+        text += &format!(" failed and left workers {:?};", self.workers);
         for (group, own) in self.own.iter().filter(|(_, own)| own.given.is_some()) {
             text += &format!(" gave {group:?} to {:?};", own.given);
         }

@@ -110,16 +110,18 @@ impl Register {
                 to.area(*area);
                 to.u8((*is).into());
             }
-            Register::Failed(first, ranks) => {
+            Register::Workers { first, failed, left } => {
                 to.u8(21);
                 to.u32(*first);
-                to.u64(*ranks);
+                to.u64(*failed);
+                to.u64(*left);
             }
             Register::Deleted(area, is_answer) => {
                 to.u8(22);
                 to.area(*area);
                 to.u8((*is_answer).into());
             }
+            Register::Deserted => to.u8(23),
         }
     }
 
@@ -155,8 +157,9 @@ impl Register {
             }
             19 => Register::Grant(from.group()?, from.u64()?, from.option(get_places)?),
             20 => Register::Ownerless(from.area()?, from.bool()?),
-            21 => Register::Failed(from.u32()?, from.u64()?),
+            21 => Register::Workers { first: from.u32()?, failed: from.u64()?, left: from.u64()? },
             22 => Register::Deleted(from.area()?, from.bool()?),
+            23 => Register::Deserted,
             _ => return Err(FrameError::Value { of: "a register" }),
         })
     }

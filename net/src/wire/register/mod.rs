@@ -64,8 +64,17 @@ pub enum Register {
     Grant(GroupId, u64, Option<Vec<Place>>),
     /// To who has copies of an area of the sender: whether its owner has dropped it, so that nobody gives it.
     Ownerless(AreaId, bool),
-    /// Failed workers of the sender: a bit for each of 64, from this rank on.
-    Failed(u32, u64),
+    /// How workers of the sender stand to the job.
+    Workers {
+        /// The first of 64 ranks.
+        first: u32,
+        /// Those that have failed, a bit for each.
+        failed: u64,
+        /// Those that have left.
+        left: u64,
+    },
+    /// No worker of the sender is left, and none will come.
+    Deserted,
     /// To who has copies of an area of the sender, or created it: its owner has deleted it (`false`). Back from there: it is gone, and
     /// the directory has heard so (`true`).
     Deleted(AreaId, bool),
@@ -180,6 +189,7 @@ pub enum Key {
     Verdict,
     Clock,
     Left,
+    Deserted,
     Restated,
     Suspect(HostId),
     Subscription(GroupId),
@@ -198,7 +208,7 @@ pub enum Key {
     Card,
     Grant(GroupId),
     Ownerless(AreaId),
-    Failed(u32),
+    Workers(u32),
     Deleted(AreaId),
 }
 
@@ -222,6 +232,7 @@ impl Register {
             Register::Suspect(host, _) => Key::Suspect(*host),
             Register::Verdict(_) => Key::Verdict,
             Register::Left => Key::Left,
+            Register::Deserted => Key::Deserted,
             Register::Forced(group, _) => Key::Forced(*group),
             Register::Unsent(group, ..) => Key::Unsent(*group),
             Register::Moving(group, _) => Key::Moving(*group),
@@ -230,7 +241,7 @@ impl Register {
             Register::Card(_) => Key::Card,
             Register::Grant(group, ..) => Key::Grant(*group),
             Register::Ownerless(area, _) => Key::Ownerless(*area),
-            Register::Failed(first, _) => Key::Failed(*first),
+            Register::Workers { first, .. } => Key::Workers(*first),
             Register::Deleted(area, _) => Key::Deleted(*area),
         }
     }

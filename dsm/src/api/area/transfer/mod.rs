@@ -192,7 +192,7 @@ impl Worker {
         let word = &core.slot().own.ownership;
         let last = lock::seize_from(word, self.rank(), |seen| {
             core.check_live()?;
-            if seen.is_remote() {
+            if is_away(self, seen) {
                 return Err(core.owner_elsewhere(seen));
             }
             match seen.holder() {

@@ -207,10 +207,12 @@ fn worker(
     let foreign = namespace != 0 && namespace != process::namespace();
     let there = || foreign || process::is_there(pid, tid, get(&record.started));
     let state = match get32(&seat.state) {
+        // Its launcher has said so (`Shared::has_failed`).
+        slot_state::FREE | slot_state::REMOTE | slot_state::LEFT if get32(&record.absent) != 0 => {
+            WorkerState::Dead
+        }
         slot_state::FREE | slot_state::ABSENT => return None,
-        // Its own host has declared it failed (`Shared::has_failed_elsewhere`).
-        slot_state::REMOTE if get32(&record.absent) != 0 => WorkerState::Dead,
-        slot_state::REMOTE => WorkerState::Remote,
+        slot_state::REMOTE | slot_state::LEFT => WorkerState::Remote,
         slot_state::DEAD | slot_state::LOST => WorkerState::Dead,
         _ if !there() => WorkerState::Dead,
         slot_state::LIVE if straggler => WorkerState::Straggler,
