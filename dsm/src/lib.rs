@@ -70,6 +70,7 @@ pub mod agent {
 #[cfg(not(loom))]
 pub mod tasks {
     pub use crate::api::tasks::{
+        ended::EndedRun,
         lines::{Line, Lines},
         marks::RowMarks,
         part::InPlace,

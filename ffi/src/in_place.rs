@@ -1,7 +1,7 @@
 //! Areas that are open to a run of rows or of a loop: how all workers open them, and give them back to their owners.
 use crate::area::{Held, Right};
 use crate::status::{Failure, Outcome, ha_status::*};
-use hectare_dsm::tasks::InPlace;
+use hectare_dsm::tasks::{EndedRun, InPlace};
 use hectare_dsm::{Error, Worker};
 
 /// Opens areas on all workers, and begins a run over them. All meet, whatever is wrong with one: `checked` is what this worker found
@@ -39,11 +39,19 @@ pub(crate) fn begin<'h, A, R>(
     begun
 }
 
-/// Takes areas back when all workers have ended a run: all meet before and afterwards.
-pub(crate) fn end<'h>(worker: &mut Worker, areas: impl Iterator<Item = Held<'h>>) -> Outcome {
+/// Takes areas back when all workers have ended a run: all meet before and afterwards, and a worker that has done its part hears of
+/// one that has not.
+pub(crate) fn end<'h>(
+    worker: &mut Worker,
+    ended: Outcome<EndedRun>,
+    areas: impl Iterator<Item = Held<'h>>,
+) -> Outcome {
     let met = worker.barrier();
+    // Before the second barrier nobody begins another run.
+    let done = ended.and_then(|ended| if met.is_ok() { Ok(ended.check_done()?) } else { Ok(()) });
     let closed = areas.map(|area| close(&area, worker)).fold(Ok(()), Outcome::and);
-    worker.barrier()?;
+    let met = met.and(worker.barrier());
+    done?;
     met?;
     closed
 }

@@ -6,7 +6,7 @@ use crate::loop_plan::LoopPlan;
 use crate::nest::{HA_LOOP_DIMS, LoopBody, Stage, body, ha_loop};
 use crate::status::{Failure, Outcome, enter, ha_status, ha_status::*};
 use hectare_dsm::Worker;
-use hectare_dsm::tasks::TaskRun;
+use hectare_dsm::tasks::{EndedRun, TaskRun};
 use std::cell::RefMut;
 use std::ffi::{c_char, c_int, c_void};
 use std::rc::Rc;
@@ -77,11 +77,13 @@ impl Ready<'_, '_> {
 /// Thread: that of its worker.
 /// Fails: before any block is run, on all workers if it fails on one (but if `loop_` is no loop of this thread, or its worker has
 /// views): `HA_BAD_PLAN` if there is nothing to run, `HA_BAD_ARGUMENT` if the workers have described different loops, `HA_INVALID_AREA`
-/// for an area with reader copies, or that none of the workers owns, `HA_WORKER_LEFT` if another worker did not begin,
+/// for an area with reader copies, or that none of the workers owns, `HA_WORKER_LEFT` if another worker did not begin, `HA_NO_SUCH_WORKER` if it
+/// has not joined the job yet (`ha_wait_for_workers`),
 /// `HA_BUSY` for an area in another run. Later `HA_CALLBACK`, with loop, worker, value and block, if the body returned a value
-/// other than 0, after which those who wait for a block of that worker, itself or by way of others, get `HA_WORKER_LEFT`, as they do if
-/// a worker dies, and the areas have what was written up to then. Who waits for no such block, as nobody does where all blocks are
-/// independent, gets `HA_OK`: a program that must know agrees on it afterwards. `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
+/// other than 0; all others get `HA_WORKER_LEFT` then, which names that worker, as they do if one dies: those who wait for its blocks
+/// as soon as they do, the others when they have run all of theirs. The areas have what was written up to then. `HA_OK` says that
+/// all blocks of all workers have run. `HA_TIMED_OUT` if a worker does not come to a synchronization point for ten seconds;
+/// `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_loop_run(
     loop_: *mut ha_loop,
@@ -115,8 +117,7 @@ pub unsafe extern "C" fn ha_loop_run(
             unsafe { function(block, argument) }
         };
         let ran = run_blocks(run, &mut worker, (&stage, &plan, &areas), call);
-        let taken = in_place::end(&mut worker, areas.into_iter());
-        ran.and(taken).map_err(named)
+        in_place::end(&mut worker, ran, areas.into_iter()).map_err(named)
     })
 }
 
@@ -126,7 +127,7 @@ fn run_blocks(
     worker: &mut Worker,
     (stage, plan, areas): (&Stage, &LoopPlan, &[Held<'_>]),
     call: impl Fn(&ha_block) -> c_int,
-) -> Outcome {
+) -> Outcome<EndedRun> {
     let starts = areas.iter().enumerate().map(|(at, area)| area.area.start_in_tasks(&run, at));
     let starts = starts.map(|start| Ok(start?.cast())).collect::<Outcome<Vec<*mut c_void>>>()?;
     let rank = worker.rank();
@@ -165,7 +166,7 @@ fn run_blocks(
         task.end();
         worker.service()?;
     }
-    Ok(())
+    Ok(run.end())
 }
 
 /// Writes what the loop depends on, and how it runs and why, as text of several lines that ends in a zero byte; what does not fit into

@@ -64,7 +64,7 @@ unsafe fn body<'h>(rows: *mut ha_rows) -> Outcome<&'h RowsBody> {
 /// Fails: on all workers if it fails on one, and nobody begins (but if `worker` is no worker of this thread, or has views).
 /// `HA_BAD_PLAN`, `HA_BAD_ARGUMENT` if workers or areas do not fit the
 /// plan, and on several hosts; `HA_INVALID_AREA` for an area with reader copies, or that nobody has opened; `HA_WORKER_LEFT` if
-/// another worker did not begin; `HA_BUSY` for an area in another run; `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
+/// another worker did not begin, `HA_NO_SUCH_WORKER` if it has not joined the job yet (`ha_wait_for_workers`); `HA_BUSY` for an area in another run; `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_rows_begin(
     worker: *mut ha_worker,
@@ -160,8 +160,8 @@ pub unsafe extern "C" fn ha_rows_next(rows: *mut ha_rows) -> ha_status {
 /// Pointers: `rows` open rows.
 /// Thread: that of its worker.
 /// Fails: `HA_VIEW_OPEN`, and nothing has ended; `HA_TIMED_OUT` if a worker does not come to a synchronization point for ten seconds,
-/// `HA_DELETED`, `HA_FORKED`, after which the areas are claimable. That another worker has left early or died is told to those alone who
-/// wait for its rows in `ha_rows_next`.
+/// `HA_DELETED`, `HA_FORKED`, after which the areas are claimable. `HA_WORKER_LEFT`, which names a worker that has left early or died,
+/// for one that has run all its batches; who ends the run early itself is not told of others.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_rows_end(rows: *mut ha_rows) -> ha_status {
     enter(|| {
@@ -174,13 +174,11 @@ pub unsafe extern "C" fn ha_rows_end(rows: *mut ha_rows) -> ha_status {
         home.disown(shell);
         // SAFETY: open, of this thread, and not in a call.
         let body = unsafe { Shell::close(shell) };
-        let ended = body.run.into_inner().end(&worker);
+        let ended = body.run.into_inner().end(&worker).map_err(Failure::from);
         // An area whose handle was closed is claimable already.
         // SAFETY: closed handles are recognized.
         let open = body.areas.iter().filter_map(|area| unsafe { held(*area) }.ok());
-        let taken = in_place::end(&mut worker, open);
-        ended?;
-        taken
+        in_place::end(&mut worker, ended, open)
     })
 }
 

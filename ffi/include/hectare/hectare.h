@@ -1077,7 +1077,7 @@ ha_status ha_area_load(const struct ha_area *area,
 //
 // Pointers: `area` an open area.
 // Thread: that of its worker.
-// Fails: `HA_NOT_OWNER` (also when it was given before), `HA_NO_SUCH_WORKER`, `HA_INVALID_AREA` (it cannot go to another
+// Fails: `HA_NOT_OWNER` (also when it was given before), `HA_NO_SUCH_WORKER` (it is dead or has left), `HA_INVALID_AREA` (it cannot go to another
 // host), `HA_DELETED`, `HA_FORKED`; the area stays with its owner then.
 ha_status ha_area_give(struct ha_area *area,
                        uint32_t to);
@@ -1429,7 +1429,7 @@ ha_status ha_row_plan_close(struct ha_row_plan *plan);
 // Fails: on all workers if it fails on one, and nobody begins (but if `worker` is no worker of this thread, or has views).
 // `HA_BAD_PLAN`, `HA_BAD_ARGUMENT` if workers or areas do not fit the
 // plan, and on several hosts; `HA_INVALID_AREA` for an area with reader copies, or that nobody has opened; `HA_WORKER_LEFT` if
-// another worker did not begin; `HA_BUSY` for an area in another run; `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
+// another worker did not begin, `HA_NO_SUCH_WORKER` if it has not joined the job yet (`ha_wait_for_workers`); `HA_BUSY` for an area in another run; `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
 ha_status ha_rows_begin(struct ha_worker *worker,
                         const struct ha_row_plan *plan,
                         size_t passes,
@@ -1463,8 +1463,8 @@ ha_status ha_rows_next(struct ha_rows *rows);
 // Pointers: `rows` open rows.
 // Thread: that of its worker.
 // Fails: `HA_VIEW_OPEN`, and nothing has ended; `HA_TIMED_OUT` if a worker does not come to a synchronization point for ten seconds,
-// `HA_DELETED`, `HA_FORKED`, after which the areas are claimable. That another worker has left early or died is told to those alone who
-// wait for its rows in `ha_rows_next`.
+// `HA_DELETED`, `HA_FORKED`, after which the areas are claimable. `HA_WORKER_LEFT`, which names a worker that has left early or died,
+// for one that has run all its batches; who ends the run early itself is not told of others.
 ha_status ha_rows_end(struct ha_rows *rows);
 
 // Leaves the run without waiting for anybody, and closes the handle: for a worker that has failed. The batch that it is in is not
@@ -1551,11 +1551,13 @@ ha_status ha_loop_close(struct ha_loop *loop_);
 // Thread: that of its worker.
 // Fails: before any block is run, on all workers if it fails on one (but if `loop_` is no loop of this thread, or its worker has
 // views): `HA_BAD_PLAN` if there is nothing to run, `HA_BAD_ARGUMENT` if the workers have described different loops, `HA_INVALID_AREA`
-// for an area with reader copies, or that none of the workers owns, `HA_WORKER_LEFT` if another worker did not begin,
+// for an area with reader copies, or that none of the workers owns, `HA_WORKER_LEFT` if another worker did not begin, `HA_NO_SUCH_WORKER` if it
+// has not joined the job yet (`ha_wait_for_workers`),
 // `HA_BUSY` for an area in another run. Later `HA_CALLBACK`, with loop, worker, value and block, if the body returned a value
-// other than 0, after which those who wait for a block of that worker, itself or by way of others, get `HA_WORKER_LEFT`, as they do if
-// a worker dies, and the areas have what was written up to then. Who waits for no such block, as nobody does where all blocks are
-// independent, gets `HA_OK`: a program that must know agrees on it afterwards. `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
+// other than 0; all others get `HA_WORKER_LEFT` then, which names that worker, as they do if one dies: those who wait for its blocks
+// as soon as they do, the others when they have run all of theirs. The areas have what was written up to then. `HA_OK` says that
+// all blocks of all workers have run. `HA_TIMED_OUT` if a worker does not come to a synchronization point for ten seconds;
+// `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
 ha_status ha_loop_run(struct ha_loop *loop_,
                       ha_loop_function function,
                       void *argument);

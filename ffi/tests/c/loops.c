@@ -315,13 +315,31 @@ struct stopper {
     int64_t row; /* the body fails here */
 };
 
+/* The worker whose body has failed last; the others read it when they have met. */
+static uint32_t failed_rank;
+
 static int stopping(const ha_block *block, void *argument)
 {
     struct stopper *stop = argument;
     FAILS(HA_BUSY, ha_service(stop->worker));
     FAILS(HA_BUSY, ha_loop_close(stop->loop));
     FAILS(HA_BUSY, ha_area_detach(stop->area));
-    return block->first[0] <= stop->row && stop->row < block->last[0] ? 7 : 0;
+    if (block->first[0] > stop->row || stop->row >= block->last[0])
+        return 0;
+    failed_rank = block->worker;
+    return 7;
+}
+
+/* A body that fails on one worker is an error on all, which name that one, whether or not they wait for its blocks. */
+static void stops(ha_loop *loop, struct stopper *stop)
+{
+    char names[64];
+    const ha_status status = ha_loop_run(loop, stopping, stop);
+    CHECK(status == HA_CALLBACK || status == HA_WORKER_LEFT);
+    SAYS("loop \"stops\"");
+    snprintf(names, sizeof names, status == HA_CALLBACK ? "the body returned 7 on worker %u" : "worker %u has left a run",
+             failed_rank);
+    CHECK(strstr(ha_last_error(), names) != NULL);
 }
 
 /* What is wrong with one worker is an error on all, and they can go on. */
@@ -333,7 +351,6 @@ static int refusals(ha_worker *worker, void *argument)
     struct stopper stop;
     ha_area *grid, *copied = NULL;
     ha_loop *loop;
-    ha_status status;
     uint32_t rank;
     void *data;
     (void)argument;
@@ -386,11 +403,20 @@ static int refusals(ha_worker *worker, void *argument)
     stop.loop = loop;
     stop.area = grid;
     stop.row = N / 2;
-    status = ha_loop_run(loop, stopping, &stop);
-    CHECK(status == HA_CALLBACK || status == HA_WORKER_LEFT);
-    SAYS("loop \"stops\"");
-    if (status == HA_CALLBACK)
-        SAYS("the body returned 7 on worker ");
+    stops(loop, &stop);
+    stop.row = 1; /* of the worker for which all wait, one by way of the other */
+    stops(loop, &stop);
+    stop.row = -1;
+    OK(ha_loop_run(loop, stopping, &stop));
+    OK(ha_loop_close(loop));
+
+    /* Blocks that nobody waits for. */
+    loop = loop_of(worker, "stops", HA_UNORDERED, 2, 1, N);
+    OK(ha_loop_area(loop, grid, square, 2));
+    OK(ha_loop_update(loop, grid, here, 2));
+    stop.loop = loop;
+    for (stop.row = 1; stop.row < N; stop.row += N - 2)
+        stops(loop, &stop);
     stop.row = -1;
     OK(ha_loop_run(loop, stopping, &stop));
     if (rank == 0)

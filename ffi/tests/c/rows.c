@@ -157,6 +157,38 @@ static int refusals(ha_worker *worker, void *argument)
     return 0;
 }
 
+/* Who leaves is named also to those who do not wait for it. */
+static int leaves_alone(ha_worker *worker, void *argument)
+{
+    const size_t rows_of[1] = {3};
+    ha_row_plan *apart;
+    ha_area *model;
+    ha_rows *rows;
+    uint32_t rank, row;
+    (void)argument;
+    OK(ha_worker_rank(worker, &rank));
+    OK(ha_row_plan_new(rows_of, 1, 1, 3, &apart));
+    for (row = 0; row < 3; row++)
+        OK(ha_row_plan_add(apart, row, 0, 0, HA_ROWS_WRITE, &row, 1, 0));
+    OK(ha_row_plan_build(apart));
+    model = model_of(worker, rank, "apart", 3, 0);
+    OK(ha_rows_begin(worker, apart, 1, &model, 1, &rows));
+    OK(ha_rows_next(rows));
+    OK(ha_rows_end(rows));
+    OK(ha_rows_begin(worker, apart, 2, &model, 1, &rows));
+    OK(ha_rows_next(rows));
+    if (rank == 1) {
+        OK(ha_rows_close(rows));
+    } else {
+        OK(ha_rows_next(rows));
+        FAILS(HA_OUT_OF_RANGE, ha_rows_next(rows));
+        FAILS(HA_WORKER_LEFT, ha_rows_end(rows));
+        SAYS("worker 1 has left a run");
+    }
+    OK(ha_row_plan_close(apart));
+    return 0;
+}
+
 /* Who leaves is named to those who wait. */
 static int deserted(ha_worker *worker, void *argument)
 {
@@ -176,7 +208,8 @@ static int deserted(ha_worker *worker, void *argument)
         }
         status = ha_rows_next(rows);
     }
-    CHECK(status == HA_WORKER_LEFT && strstr(ha_last_error(), "worker ") != NULL);
+    CHECK(status == HA_WORKER_LEFT);
+    SAYS("worker 2 has left a run");
     OK(ha_rows_end(rows));
     if (rank == 0) {
         void *data;
@@ -267,6 +300,7 @@ int main(void)
     job = test_job(0);
     OK(ha_run(job, WORKERS, refusals, NULL));
     OK(ha_run(job, WORKERS, deserted, NULL));
+    OK(ha_run(job, WORKERS, leaves_alone, NULL));
     OK(ha_row_plan_close(plan));
     OK(ha_job_close(job));
     return test_end();

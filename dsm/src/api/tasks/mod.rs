@@ -1,4 +1,5 @@
 //! Tasks over areas in place: the graph of what runs when is checked (`protocol/tasks`), then each worker runs its own.
+pub(crate) mod ended;
 pub(crate) mod lines;
 #[cfg(test)]
 mod lines_tests;

@@ -10,7 +10,7 @@ use crate::protocol::ownership;
 use crate::protocol::tasks::{Done, Past, TaskWords};
 use crate::segment::element::Element;
 use fnv::FnvHasher;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -89,6 +89,8 @@ pub(super) struct Part {
     tasks: u64,
     /// Which workers were seen in the run, and by how many tasks.
     seen: RefCell<Vec<Option<u64>>>,
+    /// Who has left the run before it had done what this worker waited for.
+    lost: Cell<Option<Rank>>,
     /// Of all workers, when this one began.
     incarnations: Vec<u32>,
     /// Workers do not go to other threads.
@@ -96,8 +98,17 @@ pub(super) struct Part {
 }
 
 /// The words of a worker.
-fn words(shared: &Shared, rank: Rank) -> &TaskWords {
+pub(super) fn words(shared: &Shared, rank: Rank) -> &TaskWords {
     &shared.segment.all_seats()[rank as usize].tasks
+}
+
+/// The error for a worker that does not begin, or is not there when others do.
+pub(super) fn not_there(shared: &Shared, rank: Rank) -> Error {
+    match incarnation(shared, rank) {
+        // Nobody has had the rank yet.
+        0 => Error::NoSuchWorker { rank },
+        _ => Error::TaskLeft { rank },
+    }
 }
 
 /// Which of those who had the rank one after the other has it.
@@ -214,7 +225,8 @@ impl Part {
         for (area, past) in areas.iter().zip(&pasts) {
             if !area.core.slot().own.runs.begin(area.epoch, *past, number, workers as u64) {
                 return refuse(format!(
-                    "other tasks use area {:?} in place: it is to be closed and opened again for these",
+                    "area {:?} is in a run of other tasks: all workers of a run describe the same tasks, and the area is closed and \
+                     opened again for others",
                     area.core.name
                 ));
             }
@@ -231,7 +243,19 @@ impl Part {
         let (shared, incarnation) = (shared.clone(), incarnations[rank as usize]);
         let seen = RefCell::new(vec![None; workers]);
         let (tasks, of_thread) = (order.tasks, PhantomData);
-        Ok(Part { areas, shared, rank, incarnation, number, done: 0, tasks, seen, incarnations, of_thread })
+        Ok(Part {
+            areas,
+            shared,
+            rank,
+            incarnation,
+            number,
+            done: 0,
+            tasks,
+            seen,
+            lost: Cell::new(None),
+            incarnations,
+            of_thread,
+        })
     }
 
     pub(super) fn rank(&self) -> Rank {
@@ -302,7 +326,13 @@ impl Part {
             return Err(Error::Tasks { rank: worker.rank(), what });
         }
         let missing = (0..self.incarnations.len() as Rank).find(|rank| !self.has_begun(*rank));
-        missing.map_or(Ok(()), |rank| Err(Error::TaskLeft { rank }))
+        missing.map_or(Ok(()), |rank| Err(not_there(&self.shared, rank)))
+    }
+
+    /// The error for what a worker has not done.
+    fn lose(&self, rank: Rank) -> Error {
+        self.lost.set(Some(rank));
+        Error::TaskLeft { rank }
     }
 
     /// Refuses to wait for a worker that is gone, or whose rank another has taken since this one began.
@@ -316,7 +346,7 @@ impl Part {
         let is_gone = shared.is_gone(rank) || incarnation(shared, rank) != self.incarnations[rank as usize];
         // Who is gone may have done what is waited for before it left.
         match is_gone && self.behind(worker, after)? == Some(rank) {
-            true => Err(Error::TaskLeft { rank }),
+            true => Err(self.lose(rank)),
             false => Ok(()),
         }
     }
@@ -390,9 +420,10 @@ impl Part {
             Done::Some(done) => done,
             Done::All => u64::MAX,
             // It leaves when it has nothing more to do, as far as this worker is concerned.
-            Done::Left(done) if done >= count => done,
+            Done::Left { done, .. } if done >= count => done,
             Done::NotBegun if seen[rank].is_none() => return Ok(false),
-            Done::NotBegun | Done::Left(_) => return Err(Error::TaskLeft { rank: rank as Rank }),
+            Done::NotBegun => return Err(self.lose(rank as Rank)),
+            Done::Left { because_of, .. } => return Err(self.lose(because_of.unwrap_or(rank as Rank))),
         };
         seen[rank] = Some(done);
         Ok(done >= count)
@@ -438,7 +469,7 @@ impl Drop for Part {
         // Whoever waits for tasks that were not done learns that they will not be. Not if the worker is gone, whose rank another
         // may have, nor in a forked child.
         if self.shared.check_process().is_ok() && incarnation(&self.shared, self.rank) == self.incarnation {
-            words(&self.shared, self.rank).leave(self.number);
+            words(&self.shared, self.rank).leave(self.number, self.lost.get());
         }
     }
 }

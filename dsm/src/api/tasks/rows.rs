@@ -1,5 +1,6 @@
 //! Runs of a plan of rows that change owners in batches, in place.
-use super::part::{InPlace, Order, Part};
+use super::ended::EndedRun;
+use super::part::{InPlace, Order, Part, not_there};
 use crate::api::area::handle::Area;
 use crate::api::worker::Worker;
 use crate::error::{Error, Rank, Result};
@@ -67,8 +68,8 @@ impl RowRun {
     ///
     /// # Errors
     /// [`Error::NotOpen`] for an area that is not open to tasks, [`Error::Tasks`] when areas or workers do not fit the
-    /// plan, when another run uses the areas (it is to be closed and opened again), and on several hosts; [`Error::TaskLeft`]
-    /// for a worker that is not there; [`Error::Deleted`], [`Error::OtherJob`].
+    /// plan, when another run uses the areas (it is to be closed and opened again), and on several hosts; [`Error::NoSuchWorker`]
+    /// for a worker that has not come yet, [`Error::TaskLeft`] for one that has left; [`Error::Deleted`], [`Error::OtherJob`].
     pub fn begin(worker: &Worker, plan: Arc<RowPlan>, passes: usize, areas: &[InPlace]) -> Result<RowRun> {
         let tasks = passes.saturating_mul(plan.batches()) as u64;
         if tasks >= crate::protocol::tasks::MOST_TASKS {
@@ -87,7 +88,7 @@ impl RowRun {
         let part = Part::begin(worker, &order, areas, |_| None, misfit)?;
         let shared = part.shared();
         if let Some(rank) = (0..workers as Rank).find(|rank| shared.is_gone(*rank)) {
-            return Err(Error::TaskLeft { rank });
+            return Err(not_there(shared, rank));
         }
         let taken = RefCell::new(vec![false; arrays]);
         Ok(RowRun { plan, part, is_under_way: false, taken })
@@ -102,7 +103,8 @@ impl RowRun {
     /// first batch waits for those who live and have not begun.
     ///
     /// # Errors
-    /// [`Error::TaskLeft`] for one that has not; [`Error::Tasks`] as of [`RowRun::next`].
+    /// [`Error::TaskLeft`] for one that has not, [`Error::NoSuchWorker`] if it has not come to the job yet; [`Error::Tasks`] as of
+    /// [`RowRun::next`].
     pub fn check_begun(&self, worker: &Worker) -> Result<()> {
         self.part.check_begun(worker)
     }
@@ -121,8 +123,9 @@ impl RowRun {
     ///
     /// # Errors
     /// [`Error::Tasks`] as of [`RowRun::next`].
-    pub fn end(mut self, worker: &Worker) -> Result<()> {
-        self.end_batch(worker)
+    pub fn end(mut self, worker: &Worker) -> Result<EndedRun> {
+        self.end_batch(worker)?;
+        Ok(EndedRun::of(self.part))
     }
 
     fn end_batch(&mut self, worker: &Worker) -> Result<()> {

@@ -225,7 +225,7 @@ fn what_does_not_fit_the_plan_is_refused() {
     let two = Arc::new(RowPlan::new(vec![3], 1, vec![vec![three], vec![Touched::default()]]).unwrap());
     let six_too = open(&mut worker, "six too", 6);
     let alone = RowRun::begin(&worker, two, 1, &[six_too.area().in_place()]);
-    assert!(matches!(alone, Err(Error::TaskLeft { rank: 1 })));
+    assert!(matches!(alone, Err(Error::NoSuchWorker { rank: 1 })));
     let area = six.area();
     let mut run = RowRun::begin(&worker, plan.clone(), 2, &[area.in_place()]).unwrap();
     let other = seven.area();

@@ -1,4 +1,5 @@
 //! A run of a task graph: who waits for whom, and what each task may touch.
+use super::ended::EndedRun;
 use super::part::{InPlace, Order, Part, PastIn};
 use super::patch::Patch;
 use super::patches::Patches;
@@ -200,9 +201,15 @@ impl TaskRun {
     /// Finds out whether all have begun, when they have met since they did, in [`Worker::barrier`] for instance.
     ///
     /// # Errors
-    /// [`Error::TaskLeft`] for one that has not; [`Error::Tasks`] as of [`TaskRun::is_ready`].
+    /// [`Error::TaskLeft`] for one that has not, [`Error::NoSuchWorker`] if it has not come to the job yet; [`Error::Tasks`] as of
+    /// [`TaskRun::is_ready`].
     pub fn check_begun(&self, worker: &Worker) -> Result<()> {
         self.part.check_begun(worker)
+    }
+
+    /// Ends the run. If this worker has not done all its tasks, others that wait for them are told that it has left.
+    pub fn end(self) -> EndedRun {
+        EndedRun::of(self.part)
     }
 
     /// The address of element 0 of an array, for programs that see to it themselves that they touch only what the graph gives them in the

@@ -183,7 +183,7 @@ fn a_task_begins_when_all_have_begun_and_ends_for_others_who_leave() {
     let area = opened.area();
     let run = TaskRun::begin(&worker, graph.clone(), &[area.in_place()]).unwrap();
     assert!(!run.is_ready(&worker).unwrap());
-    assert!(matches!(run.check_begun(&worker), Err(Error::TaskLeft { rank: 1 })));
+    assert!(matches!(run.check_begun(&worker), Err(Error::NoSuchWorker { rank: 1 })));
     let (began, begun) = std::sync::mpsc::channel();
     let (leave, left) = std::sync::mpsc::channel::<()>();
     std::thread::scope(|scope| {

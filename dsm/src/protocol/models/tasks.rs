@@ -133,10 +133,10 @@ fn gives_up(weaken: impl Fn(&TaskWords) + Sync + Send + 'static) {
         words.advance(false);
         let found = other.join().unwrap();
         assert!(
-            matches!(found, Done::Some(0 | 1) | Done::Left(0 | 1) | Done::NotBegun),
+            matches!(found, Done::Some(0 | 1) | Done::Left { done: 0 | 1, .. } | Done::NotBegun),
             "tasks of the run after: {found:?}"
         );
-        assert_eq!(words.done_in(6), Done::Left(0));
+        assert_eq!(words.done_in(6), Done::Left { done: 0, because_of: None });
     });
 }
 
@@ -151,8 +151,8 @@ fn mutant_tasks_of_a_later_run_that_are_found_weakly() {
     gives_up(|words| words.done.weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed));
 }
 
-/// A worker leaves a run after the first of its tasks, and may leave another after that: who finds so sees what the task wrote, and
-/// how many there were.
+/// A worker leaves a run after the first of its tasks, and may leave another after that: who finds so sees what the task wrote, how
+/// many there were, and because of whom it has left.
 fn leaves(again: bool, weaken: impl Fn(&Pair) + Sync + Send + 'static) {
     explore(3, move || {
         let pair = Pair::new();
@@ -162,9 +162,13 @@ fn leaves(again: bool, weaken: impl Fn(&Pair) + Sync + Send + 'static) {
             thread::spawn(move || {
                 let found = pair.words[0].done_in(6);
                 match found {
-                    Done::Some(1) | Done::Left(1) => assert_eq!(get(&pair.element), 1),
+                    Done::Some(1) | Done::Left { done: 1, because_of: Some(4) } => {
+                        assert_eq!(get(&pair.element), 1);
+                    }
                     Done::Some(0) | Done::NotBegun => {}
-                    Done::Left(0) => assert!(again, "a task that was done is not counted"),
+                    Done::Left { done: 0, because_of: None | Some(4) } => {
+                        assert!(again, "a task that was done is not counted");
+                    }
                     other => panic!("tasks of the run after: {other:?}"),
                 }
             })
@@ -172,15 +176,16 @@ fn leaves(again: bool, weaken: impl Fn(&Pair) + Sync + Send + 'static) {
         pair.words[0].begin(6);
         put(&pair.element, 1);
         pair.words[0].advance(false);
-        pair.words[0].leave(6);
+        pair.words[0].leave(6, Some(4));
         if again {
             pair.words[0].begin(8);
             pair.words[0].advance(false);
             pair.words[0].advance(false);
-            pair.words[0].leave(8);
+            pair.words[0].leave(8, Some(5));
         }
         other.join().unwrap();
-        assert_eq!(pair.words[0].done_in(6) == Done::Left(1), !again);
+        let left = Done::Left { done: 1, because_of: Some(4) };
+        assert_eq!(pair.words[0].done_in(6) == left, !again);
     });
 }
 
@@ -206,6 +211,12 @@ fn mutant_another_run_that_is_read_weakly() {
 #[should_panic]
 fn mutant_tasks_of_who_has_left_that_are_found_weakly() {
     leaves(true, |pair| pair.words[0].done.weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed));
+}
+
+#[test]
+#[should_panic(expected = "of the run after")]
+fn mutant_a_reason_that_is_found_weakly() {
+    leaves(true, |pair| pair.words[0].blamed.weaken(Access::Load, Ordering::Acquire, Ordering::Relaxed));
 }
 
 /// A worker that has begun another run has finished this one: who finds that sees what its tasks wrote.

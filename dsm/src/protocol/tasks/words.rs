@@ -16,6 +16,8 @@ pub(crate) struct TaskWords {
     pub(crate) left: AtomicU64,
     /// How many others may sleep until `done` changes.
     sleepers: AtomicU32,
+    /// Why it left that run: 1 + the worker that it waited for in vain, or 0.
+    pub(crate) blamed: AtomicU32,
 }
 
 /// How far a worker is in a run.
@@ -27,8 +29,9 @@ pub(crate) enum Done {
     Some(u64),
     /// It has done all of them.
     All,
-    /// It has left the run, having done this number of its tasks, not all. 0 if it has begun another run since.
-    Left(u64),
+    /// It has left the run, having done this number of its tasks, not all, perhaps because another has. None of these is known if it
+    /// has begun another run since.
+    Left { done: u64, because_of: Option<u32> },
 }
 
 /// Tasks of one worker in a run.
@@ -39,13 +42,14 @@ impl TaskWords {
     #[cfg(loom)]
     pub(crate) fn new() -> TaskWords {
         let word = || AtomicU64::new(0);
-        TaskWords { run: word(), done: word(), finished: word(), left: word(), sleepers: AtomicU32::new(0) }
+        let [sleepers, blamed] = [AtomicU32::new(0), AtomicU32::new(0)];
+        TaskWords { run: word(), done: word(), finished: word(), left: word(), sleepers, blamed }
     }
 
     /// The worker begins a run; of one that it is in, it does no more tasks. True if others may sleep on the word that has
     /// changed.
     pub(crate) fn begin(&self, run: u64) -> bool {
-        self.leave(self.run.load(Ordering::Relaxed));
+        self.leave(self.run.load(Ordering::Relaxed), None);
         // Relaxed: a worker reads its own words.
         let turn = self.done.load(Ordering::Relaxed) / MOST_TASKS;
         let none_done = |turn: u64| turn % TURNS * MOST_TASKS;
@@ -83,10 +87,13 @@ impl TaskWords {
         self.finished.store(self.run.load(Ordering::Relaxed), Ordering::Release);
     }
 
-    /// The worker does no more tasks of a run, if it is in that one. Who sleeps finds out when it looks again.
-    pub(crate) fn leave(&self, run: u64) {
+    /// The worker does no more tasks of a run, if it is in that one, perhaps because another does no more of its own. Who sleeps finds
+    /// out when it looks again.
+    pub(crate) fn leave(&self, run: u64, because_of: Option<u32>) {
         if run != 0 && self.is_in(run) && self.finished.load(Ordering::Relaxed) != run {
-            // Release: who finds that it has left finds how many tasks it had done; pairs with `done_in`.
+            // Release: who takes the reason of a later run sees that it has begun; pairs with `done_in`.
+            self.blamed.store(because_of.map_or(0, |rank| rank + 1), Ordering::Release);
+            // Release: who finds that it has left finds why, and how many tasks it had done; pairs with `done_in`.
             self.left.store(run, Ordering::Release);
             // Release: who finds that the worker is in the run no more finds why; pairs with `done_in`. Not if another has taken
             // the rank meanwhile, and begun a run of its own.
@@ -97,7 +104,7 @@ impl TaskWords {
     /// Somebody takes the worker's rank: what it has not done of its run is not done.
     pub(crate) fn take_over(&self) {
         // Relaxed: only who takes the seat calls this, which is after the worker before.
-        self.leave(self.run.load(Ordering::Relaxed));
+        self.leave(self.run.load(Ordering::Relaxed), None);
     }
 
     #[inline]
@@ -106,6 +113,13 @@ impl TaskWords {
         // sleeper is seen here, or it sees the change.
         fence(Ordering::SeqCst);
         self.sleepers.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether the worker has done all tasks of a run, and not yet all of a later one. What the tasks wrote is seen from here on.
+    #[inline]
+    pub(crate) fn has_finished(&self, run: u64) -> bool {
+        // Acquire: pairs with the `advance` of the last task.
+        self.finished.load(Ordering::Acquire) == run
     }
 
     /// How far the worker is in a run. What the tasks that it has done wrote is seen from here on.
@@ -120,8 +134,7 @@ impl TaskWords {
                 return Done::Some(done);
             }
         }
-        // Acquire: pairs with the `advance` of the last task.
-        if self.finished.load(Ordering::Acquire) == run {
+        if self.has_finished(run) {
             return Done::All;
         }
         // Acquire: pairs with `leave`.
@@ -130,10 +143,12 @@ impl TaskWords {
         }
         // Acquire: pairs with `advance`. If the number is one of a later run, that run is seen next, or that it was left.
         let done = self.done.load(Ordering::Acquire) % MOST_TASKS;
+        // Acquire: pairs with `leave`. As for the number.
+        let because_of = self.blamed.load(Ordering::Acquire).checked_sub(1);
         // Acquire: pairs with `begin` and `leave`. Not 0 if the worker is about to leave.
         let now = self.run.load(Ordering::Acquire);
         let is_of_run = (now == 0 || now == run) && self.left.load(Ordering::Relaxed) == run;
-        Done::Left(if is_of_run { done } else { 0 })
+        if is_of_run { Done::Left { done, because_of } } else { Done::Left { done: 0, because_of: None } }
     }
 
     /// Somebody is about to sleep until `done` changes: the word, and its value. To be followed by a look at what the sleep is
