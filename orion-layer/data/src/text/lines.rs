@@ -50,7 +50,7 @@ pub fn for_each_line(
     }
     let mut file = File::open(path).map_err(failed)?;
     let start = Share::bound(share.part, share.of, metadata.len());
-    let end = Share::bound(share.part + 1, share.of, metadata.len());
+    let mut end = Share::bound(share.part + 1, share.of, metadata.len());
     if start == end {
         return Ok(());
     }
@@ -70,6 +70,8 @@ pub fn for_each_line(
             let text = rest.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(rest);
             at = (rest.len() - text.len()) as u64;
             rest = text;
+            // The first line begins with the mark, though what is read of it does not.
+            end = end.max(at + 1);
         }
         // The text before an error of encoding is still parsed, since an error there comes first.
         let (text, valid) = match str::from_utf8(rest) {

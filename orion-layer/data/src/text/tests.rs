@@ -148,6 +148,12 @@ fn a_byte_order_mark_and_a_header_are_passed_over() {
         let values: Vec<i32> = (0..of).flat_map(read).map(|entry| entry.value).collect();
         assert_eq!(values, [2, 5], "in {of} shares");
     }
+    let file = Temporary::new("\u{FEFF}0,1,2\r\n3,4,5");
+    for of in 1..30 {
+        let read = |part| read_entries(&file.0, Share { part, of }, csv::<i32, 2>).unwrap().into_vec();
+        let values: Vec<i32> = (0..of).flat_map(read).map(|entry| entry.value).collect();
+        assert_eq!(values, [2, 5], "in {of} shares, without a header");
+    }
 }
 
 #[test]
