@@ -40,8 +40,8 @@
 ///   touches; one that is read and written goes under `write`. `name = place` for an array that is not a variable:
 ///   `write [u = model.users]`. The array whose entries the loop runs over need not be named.
 /// - accumulators: `sum n: u64` (the body says `n += x`), `min low: f32` (`low = low.min(x)`), `max high: f32`,
-///   `fold h: u64 = identity with |a, b| ...` (`h = fold(h, x)`; the function must be associative). `sum h: [u64; n]` is as many
-///   sums, `n` any expression (`h[place] += x`, `h.add(place, x)`, `h.add_row(first, &row)`, `h.view(first, len)` for
+///   `fold h: u64 = identity with |a, b| ...` (`h = fold(h, x)`; the function must be associative and, if the loop is
+///   `unordered`, commute). `sum h: [u64; n]` is as many sums, `n` any expression (`h[place] += x`, `h.add(place, x)`, `h.add_row(first, &row)`, `h.view(first, len)` for
 ///   functions); its value is [`Sums`](crate::accumulate::Sums), which are read as a slice.
 /// - `relax a` or `relax [a, b]`: arrays whose dependences are relaxed, seen as
 ///   [`RelaxedView`](crate::relax::RelaxedView)s: `a.get(i)`, `a.set(i, x)`, `a.add(i, x)`, `a.read_row(i, &mut row)`,

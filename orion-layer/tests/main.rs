@@ -18,6 +18,7 @@ mod diverged_loops;
 mod diverged_values;
 mod dynamic;
 mod ended;
+mod in_order;
 mod in_place;
 mod in_place_runs;
 mod inner_loops;

@@ -1,21 +1,8 @@
 //! Loops written with `parallel_for!`, against the same loops over vectors, by one to four workers.
+use crate::common::same;
 use hectare_orion::loop_nest::Mode;
 use hectare_orion::schedule::{Blocks, Rotation, Serial};
-use hectare_orion::{Context, DistArray, Result, parallel_for, run};
-
-/// The results of all workers are the same, whatever their number.
-fn same<R: Send + PartialEq + std::fmt::Debug>(
-    wanted: R,
-    program: impl Fn(&mut Context<'_>) -> Result<R> + Sync,
-) {
-    for workers in 1..=4 {
-        let results =
-            run(workers, |w| program(w)).unwrap_or_else(|error| panic!("{workers} workers: {error}"));
-        for result in results {
-            assert_eq!(result, wanted, "{workers} workers");
-        }
-    }
-}
+use hectare_orion::{Context, DistArray, Result, parallel_for};
 
 fn hash(a: u64, b: u64) -> u64 {
     (a ^ b.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)

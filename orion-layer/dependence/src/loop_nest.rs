@@ -173,6 +173,10 @@ pub struct LoopNest {
     pub relaxed: Vec<usize>,
     /// Into how many cells the dimension that is cut is cut at least: 0 where that does not matter.
     pub least_cells: usize,
+    /// Whether what its iterations give is to be combined in their order: the loop is ordered, and collects, or accumulates by a
+    /// function that may not commute.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub combines_in_order: bool,
     /// Why what its iterations touch cannot be found out before it runs, if some subscripts of written arrays come from data and
     /// it cannot: in words.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -194,6 +198,7 @@ impl LoopNest {
             accesses,
             relaxed,
             least_cells: 0,
+            combines_in_order: false,
             uninspected: None,
         }
     }

@@ -112,6 +112,8 @@ impl<T> Deref for Sums<T> {
 impl<T: Number> Accumulator for ArraySum<T> {
     type Value = Sums<T>;
 
+    const COMMUTES: bool = true;
+
     fn identity(&self) -> Sums<T> {
         Sums(self.aside.take().unwrap_or_else(|| vec![T::default(); self.len]))
     }

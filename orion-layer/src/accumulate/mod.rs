@@ -24,6 +24,10 @@ pub trait Accumulator {
     /// The value.
     type Value: Debug;
 
+    /// Whether values may combine in any order, as far as the program cares. If not, those of an ordered loop combine in the order
+    /// of its iterations, and it runs by a schedule for which they do.
+    const COMMUTES: bool = false;
+
     /// The neutral value, of an iteration that adds nothing.
     fn identity(&self) -> Self::Value;
 
@@ -168,6 +172,8 @@ numbers! {
 impl<T: Number> Accumulator for Sum<T> {
     type Value = T;
 
+    const COMMUTES: bool = true;
+
     fn identity(&self) -> T {
         T::default()
     }
@@ -182,6 +188,8 @@ impl<T: Number> Accumulator for Sum<T> {
 impl<T: Number> Accumulator for Min<T> {
     type Value = T;
 
+    const COMMUTES: bool = true;
+
     fn identity(&self) -> T {
         T::HIGHEST
     }
@@ -195,6 +203,8 @@ impl<T: Number> Accumulator for Min<T> {
 
 impl<T: Number> Accumulator for Max<T> {
     type Value = T;
+
+    const COMMUTES: bool = true;
 
     fn identity(&self) -> T {
         T::LOWEST
@@ -216,6 +226,9 @@ impl<T: Number> Accumulator for Max<T> {
 pub trait Accumulators {
     /// A value of each.
     type Values: Debug;
+
+    /// Whether all commute ([`Accumulator::COMMUTES`]).
+    const COMMUTE: bool;
 
     /// The identities.
     fn identities(&self) -> Self::Values;
@@ -239,6 +252,8 @@ pub trait Accumulators {
 /// Those that the body of a loop and the runtime share.
 impl<C: Accumulators + ?Sized> Accumulators for &C {
     type Values = C::Values;
+
+    const COMMUTE: bool = C::COMMUTE;
 
     fn identities(&self) -> Self::Values {
         C::identities(self)
@@ -269,6 +284,8 @@ macro_rules! tuples {
     ($(($($name:ident $index:tt),*))*) => {$(
         impl<$($name: Accumulator),*> Accumulators for ($($name,)*) {
             type Values = ($($name::Value,)*);
+
+            const COMMUTE: bool = true $(&& $name::COMMUTES)*;
 
             #[allow(clippy::unused_unit)]
             fn identities(&self) -> Self::Values {

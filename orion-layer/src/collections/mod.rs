@@ -37,8 +37,8 @@
 //! ([`Merge`]) at the end of the pass, each exactly once, like those to an accumulator, whatever the loop's
 //! consistency: first those of one cell of the loop, as they come, then the cells in their order. Cells are the same
 //! for up to twelve workers ([`Context::run_loop`](crate::Context::run_loop)), and so are the merged values, bit by
-//! bit, and the order of the values of a multimap. (Within a cell, an unordered loop visits entries in the order in
-//! which they lie. If a loop that neither collects nor accumulates has moved the entries of the same array before,
+//! bit, and the order of the values of a multimap. An `ordered` loop runs so that this is the order of its iterations.
+//! (Within a cell, an unordered loop visits entries in the order in which they lie. If a loop that neither collects nor accumulates has moved the entries of the same array before,
 //! that order may depend on the number of workers; `ordered` loops go by index.) A pass that fails leaves the map as
 //! it was; one that fails when contributions are merged (a rule that panics:
 //! [`Error::RulePanicked`](crate::Error::RulePanicked), with the key) leaves it refusing every use.

@@ -26,8 +26,8 @@ pub(super) fn count(len: u64, rank: usize, workers: usize) -> u64 {
 /// A vector of any serde type, spread over the workers, that grows at its end ([module](super)): loops push to it
 /// (`buffer found` in `parallel_for!`, `found.push(x)`) and read it by index (`read found`, `found.get(i)`).
 ///
-/// Pushed elements are appended when the pass ends, in the order of the loop's cells and, in a cell, of its iterations: over
-/// an index range that is the order of the serial loop, on any number of workers.
+/// Pushed elements are appended when the pass ends, those of an `ordered` loop in the order of the serial loop; those of an
+/// `unordered` one in the order of its cells, which are the same on up to twelve workers, and within a cell of its iterations.
 ///
 /// ```
 /// use hectare_orion::{parallel_for, run};

@@ -191,12 +191,13 @@ impl LoopPlan {
         called: &Called<'_, L>,
         arrays: Vec<NamedArray>,
         treated: &[Treated],
-        accumulates: bool,
+        (accumulates, commutes): (bool, bool),
         context: &mut Context<'_>,
     ) -> Result<LoopPlan> {
         let since = Instant::now();
         let Called { head, space, describe, .. } = *called;
-        let nest = described(head, space, arrays, treated, describe, context.size())?;
+        let mut nest = described(head, space, arrays, treated, describe, context.size())?;
+        nest.combines_in_order = nest.order == Order::Ordered && !commutes;
         let dependences = analyze(&nest);
         let hosts = context.linked_hosts(head.site)?;
         let choice = scheduled(head, space, &nest, &dependences, (accumulates, hosts.as_ref()), context)?;

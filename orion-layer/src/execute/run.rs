@@ -244,7 +244,8 @@ impl Context<'_> {
         let treated: Vec<_> = each.iter().map(|array| (array.is_written(), array.treatment())).collect();
         let collects = treated.iter().any(|(_, treatment)| *treatment == Treatment::Collected);
         let accumulates = size_of::<Values<L>>() != 0 || collects;
-        let mut plan = LoopPlan::make(called, named, &treated, accumulates, self)?;
+        let commutes = !collects && L::Sums::COMMUTE;
+        let mut plan = LoopPlan::make(called, named, &treated, (accumulates, commutes), self)?;
         plan.sharing.has_slice = called.slice.keys.is_some();
         let plan = Rc::new(plan);
         self.keep_plan(key, plan.clone());

@@ -121,6 +121,13 @@ pub struct Case {
     pub passes: Vec<usize>,
 }
 
+impl Case {
+    /// Whether a loop says that what its iterations give does not commute: one in four does.
+    pub fn combines_in_order(&self, number: usize) -> bool {
+        mix(mix(5, self.seed), number as u64) >> 33 & 3 == 0
+    }
+}
+
 /// The initial value of element `place` of array `array`.
 pub fn initial(array: usize, place: usize) -> u64 {
     (array as u64 + 1)

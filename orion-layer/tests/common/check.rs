@@ -1,7 +1,7 @@
 //! Checks that hold of every run.
 use super::case::{Case, LoopSpec};
 use super::replay::{Memory, initial_memory, step, touched};
-use super::running::{Pass, Ran};
+use super::running::{Pass, Ran, product};
 use hectare_orion::loop_nest::Order;
 use std::collections::BTreeMap;
 
@@ -38,9 +38,13 @@ pub fn check(case: &Case, workers: &[Vec<Pass>]) -> Result<(), String> {
             }
         }
         unordered_before |= spec.order == Order::Unordered;
+        // Entries with one key have no order but that in which they ran.
+        ran.sort_by(|a, b| a.index.cmp(&b.index).then(a.start.cmp(&b.start)));
+        let first = &workers[0][number];
+        if first.in_order && spec.order == Order::Ordered && first.sums.3 != product(&ran) {
+            return Err(complain("the product is not that of the iterations in their order".into()));
+        }
         if !unordered_before {
-            // Entries with one key have no order but that in which they ran.
-            ran.sort_by(|a, b| a.index.cmp(&b.index).then(a.start.cmp(&b.start)));
             replay(case, spec, &ran, &mut serial);
             if serial != memory {
                 return Err(complain("the serial program leaves something else".into()));

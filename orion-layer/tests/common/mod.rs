@@ -20,9 +20,11 @@ pub mod random;
 pub mod relaxing;
 pub mod replay;
 pub mod running;
+pub mod same;
 pub mod schedules;
 pub mod scratch;
 pub mod state;
 pub mod watchdog;
 
+pub use self::same::same;
 pub use self::scratch::Scratch;

@@ -2,7 +2,7 @@
 use super::arrays::{Arguments, Array, Named, Seen};
 use super::body::{iterate, name};
 use super::case::{Case, LoopSpec, SpaceSpec, dense_id, initial, mix};
-use hectare_orion::accumulate::{Fold, Min, Sum};
+use hectare_orion::accumulate::{Accumulator, Fold, Min, Sum, read_one, write_one};
 use hectare_orion::execute::{IterationSpace, LoopHead, Of, Pieces, Ranges, SlicePieces, entry_parts};
 use hectare_orion::loop_nest::LoopNest;
 use hectare_orion::relax::Relaxation;
@@ -28,6 +28,8 @@ pub type Sums = (u64, u64, u64, u64);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pass {
     pub ran: Vec<Ran>,
+    /// Whether its product was to be that of the iterations in their order.
+    pub in_order: bool,
     pub sums: Sums,
     /// All elements afterwards.
     pub arrays: Vec<Vec<u64>>,
@@ -152,20 +154,35 @@ impl Runner<'_> {
             relax: Relaxation::default(),
         };
         let log = RefCell::new(Vec::new());
-        let accumulators = (Sum::<u64>::new(), Sum::<f64>::new(), Min::<f64>::new(), Fold(ONE, then));
+        // Each fourth loop says that its product does not commute: if it is ordered, fewer schedules are right.
+        let in_order = head.schedule.is_none() && case.combines_in_order(number);
         let body = body::<S>(case, spec, (clock, slow, context.rank()), &log);
         let describe = |nest: &mut LoopNest| spec.describe(nest);
-        let sums = match spec.inspected {
-            false => context.run_loop(&head, space, arguments, accumulators, &describe, body),
-            true => {
-                let slice = slice::<S>(case, spec);
-                let body = pieces::<S>(body);
-                context.run_served(&head, space, arguments, accumulators, &describe, Some(0), slice, body)
-            }
-        }?;
+        macro_rules! run {
+            ($product:expr) => {{
+                let accumulators = (Sum::<u64>::new(), Sum::<f64>::new(), Min::<f64>::new(), $product);
+                match spec.inspected {
+                    false => context.run_loop(&head, space, arguments, accumulators, &describe, body),
+                    true => {
+                        let (slice, body) = (slice::<S>(case, spec), pieces::<S>(body));
+                        context.run_served(
+                            &head,
+                            space,
+                            arguments,
+                            accumulators,
+                            &describe,
+                            Some(0),
+                            slice,
+                            body,
+                        )
+                    }
+                }
+            }};
+        }
+        let sums = if in_order { run!(Fold(ONE, then)) } else { run!(AnyOrder) }?;
         let sums = (sums.0, sums.1.to_bits(), sums.2.to_bits(), sums.3);
         let arrays = self.arrays.iter().map(|array| array.to_vec(context)).collect::<Result<_>>()?;
-        Ok(Pass { ran: log.into_inner(), sums, arrays })
+        Ok(Pass { ran: log.into_inner(), in_order, sums, arrays })
     }
 }
 
@@ -222,6 +239,36 @@ fn addends(id: u64) -> (f64, u64) {
     let bits = mix(7, id);
     let float = ((bits >> 11) as f64 - 4.5e15) * [1e-9, 1.0, 1e-3, 1e7][bits as usize % 4];
     (float, bits | 1 << 32)
+}
+
+/// The product of maps, of which the loop is told that it commutes: it is the same for every number of workers all the same.
+struct AnyOrder;
+
+impl Accumulator for AnyOrder {
+    type Value = u64;
+
+    const COMMUTES: bool = true;
+
+    fn identity(&self) -> u64 {
+        ONE
+    }
+
+    fn combine(&self, first: u64, second: u64) -> u64 {
+        then(first, second)
+    }
+
+    fn write(&self, value: &u64, bytes: &mut Vec<u8>) {
+        write_one(value, bytes);
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Option<u64> {
+        read_one(bytes)
+    }
+}
+
+/// The product of the maps of iterations in this order.
+pub fn product<'r>(ran: impl IntoIterator<Item = &'r Ran>) -> u64 {
+    ran.into_iter().fold(ONE, |product, ran| then(product, addends(ran.id).1))
 }
 
 /// The map that changes nothing: x -> 1 * x + 0.

@@ -81,6 +81,10 @@ impl Builder<'_> {
         {
             return Err(ScheduleError::Grid { grid, extents });
         }
+        // Cells are combined in the order of their numbers, and run through in the order of the loop.
+        if nest.combines_in_order && grid.iter().skip(1).any(|cells| *cells > 1) {
+            return Err(ScheduleError::Combined);
+        }
         let mut steps = plan.schedule.steps(&grid, workers);
         // A tile without cells needs nothing, whatever its bounds are.
         steps.iter_mut().flatten().for_each(|tile| *tile = tile.take().filter(|tile| !tile.is_empty()));

@@ -70,6 +70,11 @@ pub enum ScheduleError {
         /// The dependence, in words.
         conflict: String,
     },
+    /// What the iterations give would be combined in another order than that of the loop.
+    #[error(
+        "the loop is ordered, and what its iterations give is combined in their order: only the outermost variable can be cut"
+    )]
+    Combined,
     /// Its arrays would have to lie in place, and cannot.
     #[error(transparent)]
     InPlace(#[from] InPlaceError),

@@ -35,7 +35,9 @@ impl LoopPlan {
         // One worker runs the loop as it is, unless what is accumulated would be combined otherwise than by several.
         let helps = context.size() > 1 || self.accumulates && self.nest.order == Order::Ordered;
         let one_host = !context.fabric.spans_hosts();
-        let wanted = is_irregular && self.is_serial() && !self.dependences.is_empty();
+        // Batches are not in the order of the loop.
+        let is_free = !self.nest.combines_in_order;
+        let wanted = is_irregular && is_free && self.is_serial() && !self.dependences.is_empty();
         (wanted && helps && one_host).then(Inspection::default)
     }
 }
