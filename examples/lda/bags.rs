@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// Tokens have numbers of 32 bits.
 const MOST_TOKENS: u64 = u32::MAX as u64;
-/// Documents and words are numbered without gaps, and each number costs memory: greater ones are slips.
+/// Documents and words are numbered without gaps, and each number and each word that is counted costs memory: greater ones are slips.
 const MOST: u64 = 1 << 26;
 
 /// Documents in the format of `lda-c` (Blei, 2003): a line for each, the number of different words and then
@@ -131,6 +131,7 @@ impl Bag {
     fn add(&mut self, document: &mut Vec<u32>, word: u64, count: u64) -> Result<()> {
         ensure!(count > 0, "word {word} is counted 0 times");
         ensure!(count <= MOST_TOKENS - self.tokens, "more than {MOST_TOKENS} words in all");
+        ensure!(count <= MOST, "word {word} is counted {count} times: {MOST} at most");
         self.tokens += count;
         self.words = self.words.max(word + 1);
         document.extend(std::iter::repeat_n(word as u32, count as usize));

@@ -51,6 +51,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ("--lda-c", "2 0:12 1:4294967295\n", "more than 4294967295 words"),
         ("--lda-c", "1 99999999999:1\n", "word 99999999999: the last one"),
         ("--uci", "", "the file is empty"),
+        ("--uci", "2\n3\n1\n1 1 4000000000\n", "is counted 4000000000 times: 67108864 at most"),
         (
             "--uci",
             "1 1 12\n1 2 3\n",

@@ -1,5 +1,5 @@
 //! The exit codes.
-use super::failure::{HostFailed, NotStarted, WrongUsage};
+use super::failure::{FirstFailed, HostFailed, NotStarted, WrongUsage};
 use super::wait::WaitFailed;
 use super::{BadConfig, Found};
 use hectare_wire::{Error, Refusal};
@@ -58,6 +58,9 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
     }
     if let Some(host) = error.downcast_ref::<HostFailed>() {
         return host.code();
+    }
+    if let Some(first) = error.downcast_ref::<FirstFailed>() {
+        return first.code;
     }
     if let Some(hectare_dsm::Error::NoSuchArea { .. }) = error.downcast_ref() {
         return 4;

@@ -71,3 +71,12 @@ impl HostFailed {
         self.code
     }
 }
+
+/// Why the first process of this host, of those that a launcher has started here, has not made the job.
+#[derive(Debug, thiserror::Error)]
+#[error("{what} (says the process of local rank 0)")]
+pub(crate) struct FirstFailed {
+    pub(super) what: String,
+    /// The exit code of that process.
+    pub(super) code: u8,
+}

@@ -14,8 +14,8 @@ pub(super) fn check_room(memory: &OwnedFd, job: &str, ranks: u32) -> Result<()> 
         return Ok(());
     }
     let by = format!(
-        "the settings of job {job:?}: start fewer processes, raise defaults.workers in the configuration of hectared, or create \
-         the job before by `hectare job create {job} --workers {ranks}`"
+        "the settings of job {job:?}: start fewer processes, raise defaults.workers in the configuration of hectared, or make \
+         a job before by `hectare job create NAME --workers {ranks}` and start them in it by --job NAME"
     );
     let (asked, limit) = (ranks.into(), room.into());
     Err(Error::Refused(Refusal::Quota { what: "workers".into(), asked, limit, by }).into())

@@ -1,6 +1,9 @@
 //! The processes that a launcher has started on one host: the first one makes this host's part of the job, and the others wait for that
 //! at a socket without a file, which ends with the process. The first one stays until all are members, since the job goes with its last
 //! member.
+use crate::cli::exit;
+use crate::cli::failure::FirstFailed;
+use crate::cli::output::one_line;
 use anyhow::{Context, Result, bail, ensure};
 use hectare_wire::RunDir;
 use std::collections::BTreeMap;
@@ -19,7 +22,7 @@ const LATE_WITHIN: Duration = Duration::from_secs(1);
 const LINE_WITHIN: Duration = Duration::from_secs(5);
 /// The longest line, which is an error.
 const LONGEST: u64 = 64 << 10;
-/// The line of a job that is there. Another line says why there is none.
+/// The line of a job that is there. Another line says why there is none, behind the exit code that it makes.
 const MADE: &str = "made";
 /// The line of a process that is a member.
 const HELD: &str = "held";
@@ -125,7 +128,8 @@ impl First {
             // The launcher may have ended them.
             self.wait(self.deadline.min(Instant::now() + LATE_WITHIN));
         }
-        let said = failed.map_or(MADE.to_owned(), crate::cli::output::one_line);
+        let why = |error| format!("{} {}", exit::code_of(error), one_line(error));
+        let said = failed.map_or(MADE.to_owned(), why);
         let told: Vec<&Other> = self.others.iter().filter(|other| other.tell(&said).is_ok()).collect();
         let members = 1 + told.iter().filter(|_| failed.is_none()).filter(|other| other.is_member()).count();
         ensure!(
@@ -208,7 +212,11 @@ pub(super) fn follow<T>(
             let _ = stream.write_all(format!("{HELD}\n").as_bytes());
             Ok(held)
         }
-        Some(why) => bail!("{why} (says the process of local rank 0)"),
+        Some(why) => {
+            let (code, what) = why.split_once(' ').with_context(|| format!("{why:?} is no reason"))?;
+            let code = code.parse().with_context(|| format!("{why:?} is no reason"))?;
+            Err(FirstFailed { what: what.to_owned(), code }.into())
+        }
         None => bail!("the process of local rank 0 has ended before it made job {job}"),
     }
 }
@@ -216,6 +224,7 @@ pub(super) fn follow<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::failure::HostFailed;
 
     fn scratch() -> (tempfile::TempDir, RunDir, Instant) {
         let top = tempfile::tempdir().unwrap();
@@ -280,9 +289,11 @@ mod tests {
         std::thread::scope(|scope| {
             let other = scope.spawn(|| follow(&dir, ("j", 1), deadline, || Ok(())));
             std::thread::sleep(Duration::from_millis(100));
-            first.conclude(Some(&anyhow::anyhow!("no key"))).unwrap();
-            let said = other.join().unwrap().unwrap_err().to_string();
-            assert!(said.contains("no key"), "{said}");
+            let failed = HostFailed::new("b".into(), "no key".into()).into();
+            first.conclude(Some(&failed)).unwrap();
+            let heard = other.join().unwrap().unwrap_err();
+            assert!(heard.to_string().contains("no key"), "{heard}");
+            assert_eq!((exit::code_of(&heard), exit::code_of(&failed)), (8, 8));
         });
         let first = First::begin(&dir, "j", 0..2, deadline).unwrap();
         std::thread::scope(|scope| {
