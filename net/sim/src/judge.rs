@@ -93,6 +93,8 @@ pub(crate) struct Judge {
     workers: BTreeMap<HostId, (u64, u64)>,
     /// To whose worker a group was given that is sent on demand, until that one has it.
     given_to: BTreeMap<GroupId, HostId>,
+    /// The last clock of hosts without workers, and each group's newest round then.
+    last_clocks: BTreeMap<HostId, (u64, BTreeMap<GroupId, u64>)>,
     /// The host whose worker owns a group that is given from host to host; `None` while it is on its way.
     owners: BTreeMap<GroupId, Option<HostId>>,
 }
@@ -196,15 +198,26 @@ impl Judge {
 
     /// The same of what one owner had published.
     pub(crate) fn covers_of(&self, host: HostId, group: GroupId, round: Option<u64>, clock: u64) -> bool {
-        let needed = self.at_clock.get(&(host, clock)).and_then(|rounds| rounds.get(&group)).copied();
+        let needed = self.rounds_at(host, clock).and_then(|rounds| rounds.get(&group)).copied();
         self.is_deleted(group) || needed.is_none_or(|needed| self.has(group, round, needed))
     }
 
     /// The state of a group that a host shows which has reached a clock of all and asks: the latest that its owners had published by
     /// then.
     pub(crate) fn at_clock(&self, group: GroupId, clock: u64) -> u64 {
-        let of = |host| self.at_clock.get(&(HostId(host), clock))?.get(&group).copied();
+        let of = |host| self.rounds_at(HostId(host), clock)?.get(&group).copied();
         (0..self.hosts).filter_map(of).max().unwrap_or(0)
+    }
+
+    /// The newest rounds of a host when its clock came there.
+    fn rounds_at(&self, host: HostId, clock: u64) -> Option<&BTreeMap<GroupId, u64>> {
+        let last = self.last_clocks.get(&host).filter(|(last, _)| clock > *last).map(|(_, rounds)| rounds);
+        last.or_else(|| self.at_clock.get(&(host, clock)))
+    }
+
+    /// A host without workers is out of all clocks after this one.
+    pub(crate) fn last_clock(&mut self, host: HostId, clock: u64, rounds: BTreeMap<GroupId, u64>) {
+        self.last_clocks.insert(host, (clock, rounds));
     }
 
     /// A group was given to a host's worker.

@@ -94,6 +94,8 @@ pub struct Options {
     pub gives_here: u64,
     /// How often a worker of each host fails, or somebody takes its rank again.
     pub worker_deaths: u64,
+    /// Hosts, at most all but one, whose workers leave before the others are done.
+    pub leavers: u16,
     /// The most lines that are placed at one peer at a time.
     pub place_most: u64,
     /// A host sends cuts of groups that it does not own.
@@ -139,7 +141,7 @@ overrides! {
     loss: u64, corrupt: u64, duplicate: u64, false_loss: u64, delay_ns: u64, jitter_ns: u64, window: usize,
     max_payload: usize, rate: u64, faults_until: u64, partitions: u64, pauses: u64, crashes: u64, renewals: u64,
     handovers: u64, deletions: u64, growths: u64, short: u64, failing: u64, requests: u64, awaits: u64, on_demand: u64, placing: bool, breaks: u64, drops: u64, worker_deaths: u64,
-    gives_here: u64, place_most: u64, impostor: bool, death: bool,
+    gives_here: u64, leavers: u16, place_most: u64, impostor: bool, death: bool,
 }
 
 impl Options {
@@ -218,6 +220,7 @@ impl Options {
             deletions: if random.chance(400) { random.between(1, 6) } else { 0 },
             growths: if random.chance(400) { random.between(1, 6) } else { 0 },
             awaits: if random.chance(400) { 500 } else { 0 },
+            leavers: if random.chance(300) { random.between(1, 3) as u16 } else { 0 },
             mutant: None,
             verbose: false,
         }

@@ -6,7 +6,15 @@ use hectare_sim::{Mode, Options, run};
 fn deleted_areas_are_forgotten() {
     let of = |renewals| {
         let quiet = Options { partitions: 0, pauses: 0, crashes: 0, breaks: 0, ..Options::of(3) };
-        let none = Options { handovers: 0, deletions: 0, drops: 0, worker_deaths: 0, gives_here: 0, ..quiet };
+        let none = Options {
+            handovers: 0,
+            deletions: 0,
+            drops: 0,
+            worker_deaths: 0,
+            leavers: 0,
+            gives_here: 0,
+            ..quiet
+        };
         let outcome =
             run(Options { hosts: 3, mode: Mode::Free, iterations: 4000, attach: 1000, renewals, ..none });
         assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);

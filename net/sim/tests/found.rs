@@ -4,7 +4,7 @@ use hectare_sim::{Options, run};
 
 /// The run of a seed, without what was not simulated when it broke a promise.
 fn of(seed: u64) -> Options {
-    Options { worker_deaths: 0, gives_here: 0, awaits: 0, ..Options::of(seed) }
+    Options { worker_deaths: 0, leavers: 0, gives_here: 0, awaits: 0, ..Options::of(seed) }
 }
 
 fn keeps_its_promises(seed: u64) {

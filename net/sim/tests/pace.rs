@@ -34,6 +34,7 @@ fn far(mode: Mode, iterations: u64) -> Options {
         drops: 0,
         gives_here: 0,
         worker_deaths: 0,
+        leavers: 0,
         impostor: false,
         death: false,
         ..Options::of(0)

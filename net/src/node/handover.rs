@@ -208,6 +208,12 @@ impl Node {
             self.subscribe(group, 0);
         } else if self.owner_of(group) != from || self.moves_elsewhere(group, giver) {
             self.move_to(cx, group, giver);
+        } else if self.deserted {
+            // The giver's host may have dropped the subscription, as nobody is left here.
+            if let Some(peer) = self.peers.get_mut(&from) {
+                peer.outbox.forget(|key| *key == Key::Subscription(group));
+            }
+            self.restate_subscription(group);
         }
     }
 

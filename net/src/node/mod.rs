@@ -80,6 +80,8 @@ pub struct Node {
     to_self: VecDeque<(u64, Register)>,
     last_to_self: u64,
     ready: bool,
+    /// No worker of this host is left.
+    deserted: bool,
     ended: Option<PeerFailed>,
     counters: Counters,
 }
@@ -127,6 +129,7 @@ impl Node {
             to_self: VecDeque::new(),
             last_to_self: 0,
             ready: false,
+            deserted: false,
             ended: None,
             counters: Counters::default(),
         }
@@ -268,6 +271,7 @@ impl Node {
             // Workers leave because the job has ended here. Others, for whom it has not, would go on without them.
             Event::Clocks { .. } | Event::Deserted | Event::Left if self.ended.is_some() => {}
             Event::Deserted => {
+                self.deserted = true;
                 for host in self.peers.hosts() {
                     self.tell(host, Register::Deserted);
                 }

@@ -167,18 +167,24 @@ impl Desk {
         Log { level0: parts.level0(), level1: parts.level1(), dirty: segment.dirty(index) }
     }
 
+    /// Whether a version of a received area is handed over to the rounds, and none that is past has published it.
+    pub(super) fn awaits_round(&self, index: usize) -> bool {
+        let segment = &self.shared.segment;
+        let Some(arrived) = segment.areas()[index].agent.arrival.handed_over() else { return false };
+        let round = Parts::of(segment, index).reader_copies().published(arrived.version);
+        round.is_none_or(|round| !segment.rounds().load_total().is_past(round))
+    }
+
     /// Whether nothing is handed over of an area in use that rounds may still be at: what was is published, and the round
     /// that did is past. Publication is repeatable, and clears the log. If so, it is taken back; then it is waited for those who
     /// read it in place.
     pub(super) fn may_receive(&self, area: AreaId) -> bool {
         let segment = &self.shared.segment;
         let line = &segment.areas()[area.index as usize].agent;
-        if let Some(arrived) = line.arrival.handed_over() {
-            let copies = Parts::of(segment, area.index as usize).reader_copies();
-            let round = copies.published(arrived.version);
-            if round.is_none_or(|round| !segment.rounds().load_total().is_past(round)) {
-                return false;
-            }
+        if self.awaits_round(area.index as usize) {
+            return false;
+        }
+        if line.arrival.handed_over().is_some() {
             line.arrival.reopen();
         }
         let mut unviewed = self.unviewed.borrow_mut();

@@ -138,10 +138,13 @@ impl Agent {
         self.heard = self.desk.doorbell().listen();
         // Before everything that is looked at: a round that ends meanwhile is seen to have gone on.
         self.round = segment.rounds().load();
+        let is_over = self.is_over();
+        if is_over {
+            self.run_due_round();
+        }
         // Acquire, both: pairs with the release in `publish_plan`. The news that are taken below are of all that it covers.
         let acting = &segment.header().sync.acting;
         let lowest = acting.lowest_clock.load(Ordering::Acquire);
-        let is_over = self.is_over();
         let local = if is_over { u64::MAX } else { acting.local_clock.load(Ordering::Acquire) };
         let clocks = (local, lowest);
         let (used, first) = (segment.used_areas(), events.len());

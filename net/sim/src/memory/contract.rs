@@ -165,6 +165,10 @@ impl Memory for HostMemory {
         }
         let known = self.clocks.get_mut(&host).expect("another host");
         *known = clock.max(*known);
+        // Nobody reads where nobody is.
+        if self.is_left() {
+            return;
+        }
         for (group, remote) in &self.remote {
             let shows = remote.attached && remote.members.iter().any(|member| member.version.is_some());
             let may_own = group.home() == host || is_given(*group);

@@ -46,7 +46,8 @@ impl HostMemory {
             .own
             .iter_mut()
             .filter(|(group, own)| is_given(**group) && own.given.is_none() && !own.is_dropped);
-        let Some((&group, own)) = free.next().filter(|_| to != here) else { return };
+        let may_be_given = to != here && self.clocks.get(&to) != Some(&u64::MAX);
+        let Some((&group, own)) = free.next().filter(|_| may_be_given) else { return };
         own.raise_epochs();
         own.given = Some(to);
         own.given_is_told = false;
@@ -124,7 +125,7 @@ impl HostMemory {
         }
     }
 
-    fn tell_dropped(&mut self, group: GroupId, is: bool, members: u16) {
+    pub(super) fn tell_dropped(&mut self, group: GroupId, is: bool, members: u16) {
         for member in 0..members {
             self.events.push_back(Event::Ownerless { area: AreaId { group, member }, is });
         }
@@ -253,6 +254,9 @@ impl HostMemory {
         self.own.insert(group, own);
         self.judge.borrow_mut().owned(group, Some(self.host));
         self.events.push_back(Event::Published { group, state });
+        if self.is_left() {
+            self.drop_group(group);
+        }
         true
     }
 }

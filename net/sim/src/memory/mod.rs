@@ -3,11 +3,13 @@ mod areas;
 mod asking;
 mod contract;
 mod handover;
+mod leaving;
 mod placing;
 
 use self::areas::Copied;
 pub(crate) use self::areas::{Own, OwnArea, Remote, RemoteArea};
 use self::handover::FIRST_EPOCH;
+use self::leaving::Stay;
 use crate::groups::is_given;
 use crate::judge::{Judge, Promise, Published, key};
 use crate::options::{MS, Mode};
@@ -96,6 +98,8 @@ pub(crate) struct HostMemory {
     left: BTreeSet<GroupId>,
     /// The worker gives an area to the worker of that host right after it has written it.
     pub(crate) gives_written: Option<HostId>,
+    /// How long the worker is there.
+    stay: Stay,
     /// The calls of the agent that do something before it dies.
     pub(crate) fuel: Option<u32>,
     random: Random,
@@ -146,6 +150,7 @@ impl HostMemory {
             failed: Vec::new(),
             left: BTreeSet::new(),
             gives_written: None,
+            stay: Stay::Ever,
             fuel: None,
             random,
         }
@@ -269,6 +274,7 @@ impl HostMemory {
         self.tell_given();
         self.tell_all_dropped();
         self.tell_workers();
+        self.tell_deserted();
         self.events.push_back(Event::Clocks { clock: self.local, lowest: self.lowest });
     }
 
@@ -351,6 +357,7 @@ impl HostMemory {
             return;
         }
         self.work(now);
+        self.leave_if_done();
         self.round += 1;
         let lowest = self.lowest;
         let label = if self.mode == Mode::Free { 0 } else { lowest + 1 };
@@ -415,6 +422,12 @@ impl HostMemory {
         for group in std::mem::take(&mut self.forcing) {
             self.events.push_back(Event::Forced { group, postponed: stuck.contains(&group) });
         }
+        if self.is_left() {
+            if self.stay == Stay::Leaving && !postponed {
+                self.desert();
+            }
+            return self.run_deserted();
+        }
         postponed |= self.publish_arrivals(lowest);
         self.request();
         if postponed {
@@ -422,12 +435,7 @@ impl HostMemory {
         }
         let local = self.worker.clock;
         if local > self.local {
-            let rounds = self.own.iter().filter_map(|(group, own)| {
-                Some((*group, own.copies[own.newest?].published.as_ref()?.state.round))
-            });
-            let given = self.published.iter().map(|(group, version)| (*group, *version));
-            let rounds = rounds.filter(|(group, _)| !is_given(*group)).chain(given);
-            self.judge.borrow_mut().local_clock(self.host, self.local, local, &rounds.collect());
+            self.judge.borrow_mut().local_clock(self.host, self.local, local, &self.rounds());
         }
         let lowest = self.clocks.values().copied().fold(local, u64::min);
         if local > self.local || lowest > self.lowest {
@@ -438,6 +446,15 @@ impl HostMemory {
             }
             self.events.push_back(Event::Clocks { clock: self.local, lowest: self.lowest });
         }
+    }
+
+    /// The newest rounds of this host's groups, and the newest versions that it published of those that go from host to host.
+    fn rounds(&self) -> BTreeMap<GroupId, u64> {
+        let rounds = self.own.iter().filter_map(|(group, own)| {
+            Some((*group, own.copies[own.newest?].published.as_ref()?.state.round))
+        });
+        let given = self.published.iter().map(|(group, version)| (*group, *version));
+        rounds.filter(|(group, _)| !is_given(*group)).chain(given).collect()
     }
 
     /// Publishes what arrived and may be. Whether anything was postponed.
@@ -516,21 +533,29 @@ impl HostMemory {
             && self.worker.iteration == self.iterations
             && judge.workers().all(|(host, stand)| self.workers.get(host) == Some(stand))
             && !(self.worker.waits && self.mode == Mode::Barrier && self.lowest < self.worker.clock)
-            && self.remote.iter().filter(|(_, remote)| !remote.members.is_empty()).all(|(group, remote)| {
-                let newest = judge.newest(*group).map(|newest| &newest.state.versions);
-                // Deleted areas are to be let go.
-                !judge.is_deleted(*group)
-                    && remote.members.iter().all(|member| member.is_ownerless == judge.is_dropped(*group))
-                    && remote.requests.are_answered()
-                    && (remote.is_on_demand()
-                        || newest.is_none_or(|newest| {
-                            remote
-                                .members
-                                .iter()
-                                .zip(newest)
-                                .all(|(member, version)| member.version == Some(*version))
-                        }))
-            })
+            && match self.stay {
+                Stay::Ever => self.shows_all(&judge),
+                stay => stay == Stay::Deserted,
+            }
+    }
+
+    /// Whether all received groups show the newest state.
+    fn shows_all(&self, judge: &Judge) -> bool {
+        self.remote.iter().filter(|(_, remote)| !remote.members.is_empty()).all(|(group, remote)| {
+            let newest = judge.newest(*group).map(|newest| &newest.state.versions);
+            // Deleted areas are to be let go.
+            !judge.is_deleted(*group)
+                && remote.members.iter().all(|member| member.is_ownerless == judge.is_dropped(*group))
+                && remote.requests.are_answered()
+                && (remote.is_on_demand()
+                    || newest.is_none_or(|newest| {
+                        remote
+                            .members
+                            .iter()
+                            .zip(newest)
+                            .all(|(member, version)| member.version == Some(*version))
+                    }))
+        })
     }
 
     /// Says where it stands, for a run that does not end.

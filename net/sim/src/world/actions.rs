@@ -55,6 +55,8 @@ impl World {
                     }
                 }
             }
+            // Nobody is there who asked.
+            Action::Attached { .. } if this.memory.is_left() => {}
             // It is answered again when there is one.
             Action::Attached { result: Err(NameError::Unknown), .. } => {}
             Action::Attached { ticket, result: Err(NameError::Deleted), found: Some(area) }

@@ -106,6 +106,25 @@ enum What {
     },
 }
 
+impl What {
+    /// Whether a host's worker does it.
+    fn is_of_worker(&self) -> bool {
+        matches!(
+            self,
+            What::Attach(..)
+                | What::Renew(_)
+                | What::Grow(..)
+                | What::Ask(..)
+                | What::Give(..)
+                | What::Delete(_)
+                | What::Recreate(..)
+                | What::Drop(_)
+                | What::GiveHere(_)
+                | What::Fail(_)
+        )
+    }
+}
+
 #[derive(Debug)]
 struct Host {
     memory: HostMemory,
@@ -210,6 +229,7 @@ impl World {
             events: 0,
             dead: None,
         };
+        world.choose_leavers();
         world.areas();
         for host in &mut world.hosts {
             host.needed = host.wanted.len();
@@ -284,8 +304,10 @@ impl World {
             let judge = self.judge.borrow();
             return self.hosts.iter().all(|host| host.dead || judge.has_ended(host.memory.host));
         }
-        let answered =
-            |host: &Host| host.later.is_empty() && host.wanted.iter().all(|(_, answer)| answer.is_some());
+        let answered = |host: &Host| {
+            host.memory.is_left()
+                || host.later.is_empty() && host.wanted.iter().all(|(_, answer)| answer.is_some())
+        };
         self.now > self.options.faults_until
             && self.is_told()
             && self.hosts.iter().all(|host| answered(host) && host.memory.is_done())
@@ -359,7 +381,7 @@ impl World {
         };
         if let Some(host) = of {
             let host = &self.hosts[usize::from(host)];
-            if host.dead {
+            if host.dead || (what.is_of_worker() && host.memory.is_left()) {
                 return;
             }
             if host.paused_until > self.now {

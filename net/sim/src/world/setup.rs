@@ -7,6 +7,19 @@ use hectare_net::wire::Wanted;
 use hectare_net::{AreaId, Description, ElementType, GroupId, HostId, LINE};
 
 impl World {
+    /// Which workers leave before the others are done, and when.
+    pub(super) fn choose_leavers(&mut self) {
+        let hosts = u64::from(self.options.hosts);
+        for _ in 0..self.options.leavers.min(self.options.hosts - 1) {
+            let (host, iterations) = (self.random.below(hosts), self.random.below(self.options.iterations));
+            self.hosts[host as usize].memory.leaves_after(iterations);
+        }
+    }
+
+    fn stays(&self, host: u16) -> bool {
+        self.hosts[usize::from(host)].memory.stays()
+    }
+
     pub(super) fn areas(&mut self) {
         let options = self.options.clone();
         let element = ElementType { kind: 1, size: 8, align: 8 };
@@ -67,7 +80,7 @@ impl World {
         }
         let renewing = if options.renewals > 0 { options.hosts } else { 0 };
         for (host, owner) in (0..renewing).flat_map(|host| (0..renewing).map(move |owner| (host, owner))) {
-            if host != owner && self.random.chance(options.attach) {
+            if host != owner && self.stays(owner) && self.random.chance(options.attach) {
                 let wanted = Wanted { name: World::renewed(owner), element: None, bytes: None, asked: 0 };
                 self.hosts[usize::from(host)].wanted.push((wanted, None));
             }
@@ -135,7 +148,7 @@ impl World {
             }
         }
         if self.options.renewals > 0 {
-            for host in 0..hosts {
+            for host in (0..hosts).filter(|host| self.stays(*host)).collect::<Vec<_>>() {
                 // An odd number: it is there at the end.
                 for _ in 0..2 * self.random.between(0, self.options.renewals) + 1 {
                     let at = self.random.below(until);
