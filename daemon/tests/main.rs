@@ -46,6 +46,7 @@ mod ranks;
 #[cfg(feature = "rdma")]
 mod rdma;
 mod restart;
+mod run_again;
 mod service;
 mod stalls;
 mod strangers;

@@ -31,7 +31,11 @@ pub enum Error {
         payer: String,
     },
     /// The body named an element, a row or a slice outside of the array, or outside of what its worker holds.
-    #[error("loop {loop_name}, worker {worker}{}: index {index:?} of {array} is {what}", at(iteration))]
+    #[error(
+        "loop {loop_name}, worker {worker}{}: index {} of {array} is {what}",
+        at(iteration),
+        shown_index(index)
+    )]
     OutOfBounds {
         /// The loop.
         loop_name: String,
@@ -246,6 +250,12 @@ pub enum Error {
 /// An array by its name, as far as that does not say itself that it is one.
 pub(crate) fn named(array: &str) -> String {
     if array.starts_with("array ") { array.to_owned() } else { format!("array {array:?}") }
+}
+
+/// An index as the program computed it: one that went below zero has wrapped around.
+fn shown_index(index: &[usize]) -> String {
+    let signed: Vec<isize> = index.iter().map(|at| at.cast_signed()).collect();
+    format!("{signed:?}")
 }
 
 /// The iteration or the key, if it is known.

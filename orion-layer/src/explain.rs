@@ -254,8 +254,9 @@ impl LoopPlan {
 }
 
 impl Context<'_> {
-    /// Explains every loop that has been planned so far, in the order of the program's source. What a loop does alike under
-    /// several consistencies is said once, with all of them ([`Explanation::relaxes`]).
+    /// Explains every loop that has been planned so far, in the order of the program's source. What a loop does alike over other arrays
+    /// or under several consistencies is said once, with all of these ([`Explanation::relaxes`]). Of plans that were dropped, as an array
+    /// of theirs was, or as there were many, each loop's last one is explained.
     pub fn explain(&self) -> Explanations {
         let mut plans: Vec<_> = self.plans().collect();
         plans.sort_by_key(|plan| plan.number);
@@ -321,7 +322,7 @@ impl Explanation {
     /// Whether nothing differs between two plans of a loop but what it promised.
     fn says_the_same(&self, other: &Explanation) -> bool {
         let alike = || Explanation { relaxes: self.relaxes.clone(), ..other.clone() };
-        !self.relaxes.is_empty() && !other.relaxes.is_empty() && *self == alike()
+        self.relaxes.is_empty() == other.relaxes.is_empty() && *self == alike()
     }
 }
 

@@ -24,6 +24,7 @@ mod in_place_runs;
 mod inner_loops;
 mod inspect;
 mod inspect_lists;
+mod kept_plans;
 mod lazy_arrays;
 mod measured_staleness;
 mod memory;

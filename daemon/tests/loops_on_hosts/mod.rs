@@ -130,6 +130,10 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
             }
             let read = w.text_file::<f32, 2>(&own, whitespace);
             println!("refused: {}", read.unwrap_err());
+            if w.rank() == 1 {
+                std::fs::remove_file(&own).unwrap();
+            }
+            println!("lacks: {}", w.text_file::<f32, 2>(&own, whitespace).unwrap_err());
         }
         "saves" => saves::save(w, file)?,
         "opens" => saves::print(w, file)?,
@@ -331,6 +335,7 @@ fn what_goes_wrong_on_one_host_is_told_on_all() {
     };
     let said = run(&cluster, "reads", 1);
     told(&said, 3, "refused: ", &[&named(0), &named(2), "different files of 54000 bytes"]);
+    told(&said, 3, "lacks: ", &[&named(1), "cannot read it, as worker 0", "No such file"]);
     let said = run(&cluster, "rebalances", 1);
     told(&said, 3, "refused: ", &["Context::rebalance: on several hosts bounds stay"]);
     let said = run(&cluster, "panics between", 1);

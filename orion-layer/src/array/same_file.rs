@@ -12,9 +12,10 @@ use std::path::Path;
 const BLOCKS: u64 = 64;
 const BLOCK: u64 = 4096;
 
-/// A file as a worker sees it: its length, and a checksum of blocks of it where workers are on several hosts. Zeros if it cannot be
-/// read, which is said elsewhere.
-fn fingerprint(path: &Path, looks_inside: bool) -> (u64, u64) {
+/// A file as a worker sees it: its length, and a checksum of blocks of it where workers are on several hosts. Or why it cannot be read.
+type Seen = std::result::Result<(u64, u64), String>;
+
+fn fingerprint(path: &Path, looks_inside: bool) -> Seen {
     let look = || -> std::io::Result<(u64, u64)> {
         let metadata = std::fs::metadata(path)?;
         // A pipe is open only when somebody writes into it.
@@ -34,7 +35,7 @@ fn fingerprint(path: &Path, looks_inside: bool) -> (u64, u64) {
         }
         Ok((len, checksum.value()))
     };
-    look().unwrap_or_default()
+    look().map_err(|error| error.to_string())
 }
 
 impl Context<'_> {
@@ -42,17 +43,25 @@ impl Context<'_> {
     pub(super) fn see_same_file(&mut self, site: Site, path: &Path) -> Result<Result<()>> {
         let seen = fingerprint(path, self.fabric.spans_hosts());
         let (mut expected, mut other) = (None, None);
-        self.exchange_values(site, &seen, |rank, there: (u64, u64)| {
-            if *expected.get_or_insert(there) != there {
-                other = other.or(Some((rank, there)));
+        self.exchange_values(site, &seen, |rank, there: Seen| {
+            match &expected {
+                None => expected = Some(there),
+                // Who cannot read it says so itself, if none can.
+                Some(Err(_)) if there.is_err() => {}
+                Some(first) if *first != there && other.is_none() => other = Some((rank, there)),
+                Some(_) => {}
             }
             Ok(())
         })?;
-        let (Some((len, _)), Some((rank, (there, _)))) = (expected, other) else { return Ok(Ok(())) };
+        let (Some(seen), Some((rank, there))) = (expected, other) else { return Ok(Ok(())) };
         let (first, second) = (self.worker_and_host(0), self.worker_and_host(rank));
-        let what = match len == there {
-            true => format!("{first} and {second} see different files of {len} bytes: copy one to all hosts"),
-            false => format!("{first} sees {len} bytes, {second} {there}"),
+        let what = match (seen, there) {
+            (Ok((len, _)), Ok((there, _))) if len == there => {
+                format!("{first} and {second} see different files of {len} bytes: copy one to all hosts")
+            }
+            (Ok((len, _)), Ok((there, _))) => format!("{first} sees {len} bytes, {second} {there}"),
+            (Err(why), _) => format!("{first} cannot read it, as {second} can: {why}"),
+            (_, Err(why)) => format!("{second} cannot read it, as {first} can: {why}"),
         };
         Ok(Err(Error::Format { file: path.display().to_string(), what }))
     }

@@ -12,7 +12,7 @@ macro_rules! control {
             }
 
             fn number(&self) -> u64 {
-                self.0.number
+                self.0.number.get()
             }
 
             fn version(&self) -> u64 {

@@ -4,7 +4,7 @@ use super::pending::Pending;
 use super::{Append, Key, Merge};
 use crate::array::share::share_bytes;
 use crate::array::{Layout, Value, wire};
-use crate::context::Context;
+use crate::context::{ArrayNumber, Context};
 use crate::error::{Error, Result};
 use crate::panics::{caught, caught_merging};
 use crate::site::Site;
@@ -18,7 +18,7 @@ use std::hash::Hash;
 #[derive(Debug)]
 pub struct DistMap<K: Key, V: Value, M> {
     pub(super) name: String,
-    pub(super) number: u64,
+    pub(super) number: ArrayNumber,
     /// The entries of this worker.
     pub(super) own: BTreeMap<K, V>,
     pub(super) count: usize,
@@ -79,7 +79,7 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
         own: BTreeMap<K, V>,
         rule: M,
     ) -> Result<DistMap<K, V, M>> {
-        let number = context.next_number();
+        let number = context.number_array();
         let mut map = DistMap {
             name: format!("map {number} ({site})"),
             number,

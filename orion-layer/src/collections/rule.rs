@@ -2,6 +2,9 @@
 
 /// How contributions are merged: a closure `Fn(&mut V, V)`, or one of those ready made.
 ///
+/// A rule must be associative: contributions are merged in parts, and the parts then with each other, in their order. How they are
+/// parted depends on the schedule.
+///
 /// A key that is not there gets the first contribution as its value. A rule that panics ends the loop, or the call, with
 /// [`Error::RulePanicked`](crate::Error::RulePanicked).
 #[diagnostic::on_unimplemented(

@@ -2,7 +2,7 @@
 use super::image::{self, Images};
 use crate::array::share::share_bytes;
 use crate::array::{Layout, Value, wire};
-use crate::context::Context;
+use crate::context::{ArrayNumber, Context};
 use crate::error::{Error, Result};
 use crate::panics::caught;
 use crate::site::Site;
@@ -55,7 +55,7 @@ pub(super) fn count(len: u64, rank: usize, workers: usize) -> u64 {
 #[derive(Debug)]
 pub struct DistVec<T: Value> {
     pub(super) name: String,
-    pub(super) number: u64,
+    pub(super) number: ArrayNumber,
     /// The elements of this worker, block by block.
     pub(super) own: Vec<T>,
     pub(super) len: u64,
@@ -111,7 +111,7 @@ impl Context<'_> {
 impl<T: Value> DistVec<T> {
     /// A vector of `len` elements, of which this worker has these. Collective.
     pub(super) fn make(context: &mut Context<'_>, site: Site, own: Vec<T>, len: u64) -> Result<DistVec<T>> {
-        let number = context.next_number();
+        let number = context.number_array();
         let mut vector = DistVec {
             name: format!("vector {number} ({site})"),
             number,

@@ -1,5 +1,6 @@
 //! A worker's hand on the program: SPMD execution, collective calls, and where arrays and loops come from.
 mod agree;
+mod array_number;
 mod collective;
 mod divergence;
 mod exit_notice;
@@ -8,8 +9,10 @@ mod left_behind;
 mod mailbox;
 mod run;
 
+pub(crate) use self::array_number::ArrayNumber;
 pub use self::run::{run, run_on};
 
+use self::array_number::DroppedArrays;
 use self::extensions::Extensions;
 use self::mailbox::Mailbox;
 pub(crate) use self::mailbox::Outcome;
@@ -21,6 +24,7 @@ use hectare_dependence::hosts::PlanRequest;
 use hectare_dsm::{Rank, Worker};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long workers wait for each other when a program begins.
@@ -36,6 +40,8 @@ pub struct Context<'w> {
     pub(crate) fabric: SharedMemory<'w>,
     mailbox: Mailbox,
     made: u64,
+    /// Arrays whose handles are gone.
+    pub(crate) dropped_arrays: Arc<DroppedArrays>,
     /// State of the layers above.
     pub(crate) extensions: Extensions,
     seed: u64,
@@ -79,6 +85,7 @@ impl<'w> Context<'w> {
             fabric,
             mailbox: Mailbox::default(),
             made: 0,
+            dropped_arrays: Arc::default(),
             extensions: Extensions::default(),
             seed: 0,
             follows_links: false,
@@ -166,10 +173,15 @@ impl<'w> Context<'w> {
         self.exchange(Site::here(), Outcome::Value(&[]), |_, _| Ok(()))
     }
 
-    /// A number that no other array of the program has; the same on every worker.
+    /// A number that nothing else of the program has; the same on every worker.
     pub(crate) fn next_number(&mut self) -> u64 {
         self.made += 1;
         self.made
+    }
+
+    /// The number of an array.
+    pub(crate) fn number_array(&mut self) -> ArrayNumber {
+        ArrayNumber::new(self.next_number(), self.dropped_arrays.clone())
     }
 
     /// Sets the fingerprint of the loop that this worker is in: 0 outside of loops. From now on exchanges find

@@ -3,6 +3,10 @@ use super::Context;
 use crate::error::{Error, Result};
 use hectare_dsm::wire::Launch;
 use hectare_dsm::{Job, JobBuilder};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether this process has run its part of a program of several processes.
+static HAS_RUN: AtomicBool = AtomicBool::new(false);
 
 /// Runs `program` on `workers` threads, each pinned to a core if there are enough, and returns the result of each worker,
 /// by rank.
@@ -10,7 +14,7 @@ use hectare_dsm::{Job, JobBuilder};
 /// In a process that a launcher started as one of several, `program` runs once, as the only worker of this process, among
 /// as many workers as there are processes; `workers` is ignored, and only this worker's result is returned. That is so
 /// when `HECTARE_JOB` names a job of the daemon and `hectare run`, SLURM, Open MPI, PMI or torchrun say which process
-/// this is ([`Launch::from_environment`]).
+/// this is ([`Launch::from_environment`]). Such a process runs one program: a second call of `run` is an error there.
 ///
 /// ```
 /// let ranks = hectare_orion::run(2, |w| Ok(w.rank()))?;
@@ -20,7 +24,8 @@ use hectare_dsm::{Job, JobBuilder};
 ///
 /// # Errors
 /// The error of the worker that failed first, according to the others; [`Error::Core`] with the message of a
-/// panic; [`Error::Invalid`] for no workers, for more than 256, and for variables of a launcher that do not fit.
+/// panic; [`Error::Invalid`] for no workers, for more than 256, for variables of a launcher that do not fit, and for a second call in one of
+/// several processes.
 pub fn run<R: Send>(
     workers: usize,
     program: impl Fn(&mut Context<'_>) -> Result<R> + Sync,
@@ -78,6 +83,14 @@ pub fn run_on<R: Send>(
 
 /// Runs `program` as the worker of this process.
 fn run_one_of<R>(launch: &Launch, program: impl Fn(&mut Context<'_>) -> Result<R>) -> Result<R> {
+    // Relaxed: nothing else was written that a second call needs.
+    if HAS_RUN.swap(true, Ordering::Relaxed) {
+        return Err(Error::Invalid(
+            "a second `run` in one process of a program of several: its worker has left the job. Do all in one `run`; or start the \
+             program without `hectare run`, on threads"
+                .into(),
+        ));
+    }
     let job = Job::connect(&launch.job)?;
     let mut worker = job.worker()?;
     if worker.rank() != launch.rank {

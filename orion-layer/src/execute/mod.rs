@@ -24,6 +24,7 @@ mod pass_tests;
 mod placement_tests;
 mod places;
 mod plan;
+mod plans;
 mod prefetch_plan;
 mod rebalance;
 mod reports;

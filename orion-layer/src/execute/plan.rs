@@ -27,47 +27,10 @@ use hectare_dsm::Worker;
 use hectare_dsm::tasks::TaskGraph;
 use rustc_hash::FxHasher;
 use std::cell::{RefCell, RefMut};
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// The identity of a plan: the loop, its arrays, its space and the values that its description depends on.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
-    pub(crate) site: Site,
-    pub(crate) arrays: Vec<(u64, bool)>,
-    pub(crate) space: u64,
-    pub(crate) invariants: Vec<i64>,
-    pub(crate) relax: [u64; 4],
-    /// A schedule of the program's own, as it shows itself.
-    pub(crate) schedule: Option<String>,
-}
-
-/// The plans of a program.
-#[derive(Debug)]
-struct Plans {
-    known: HashMap<Key, Rc<LoopPlan>>,
-}
-
-impl Context<'_> {
-    /// All plans of the program.
-    pub(crate) fn plans(&self) -> impl Iterator<Item = &Rc<LoopPlan>> {
-        self.extensions.get::<Plans>().into_iter().flat_map(|plans| plans.known.values())
-    }
-
-    pub(super) fn plan_of(&self, key: &Key) -> Option<Rc<LoopPlan>> {
-        self.extensions.get::<Plans>()?.known.get(key).cloned()
-    }
-
-    pub(super) fn keep_plan(&mut self, key: Key, plan: Rc<LoopPlan>) {
-        match self.extensions.get_mut::<Plans>() {
-            Some(plans) => drop(plans.known.insert(key, plan)),
-            None => self.extensions.put(Plans { known: HashMap::from([(key, plan)]) }),
-        }
-    }
-}
 
 /// Describes a loop, and gives up the dependences of what it relaxes.
 fn described<S: IterationSpace>(
@@ -251,7 +214,7 @@ impl LoopPlan {
             nest,
             dependences,
             choice,
-            number: context.plans().count() as u64,
+            number: context.plans_made(),
             digest: 0,
             cells: owners.len(),
             owners,
@@ -316,6 +279,14 @@ impl LoopPlan {
             // The last clock waits for all.
             report.merge(&clocks);
         }
+    }
+
+    /// About how much memory it takes, in no unit.
+    pub(super) fn weight(&self) -> usize {
+        let tasks_of =
+            |tasks: &Arc<TaskGraph>| (0..tasks.workers()).map(|rank| tasks.of(rank as u32).len()).sum();
+        let tasks: usize = self.tasks.as_ref().map_or(0, tasks_of);
+        64 + self.tiles.iter().map(Vec::len).sum::<usize>() + self.cells + 2 * tasks
     }
 
     /// Iterations in a cell, in the mean.

@@ -40,15 +40,7 @@ impl Context<'_> {
         let mut plans: Vec<_> = self.plans().collect();
         plans.sort_by(|a, b| by_place(&a.nest.name, &b.nest.name).then(a.number.cmp(&b.number)));
         for report in plans.iter().flat_map(|plan| plan.reports.borrow().clone()) {
-            match mine.iter_mut().find(|earlier| earlier.is_of_same(&report)) {
-                Some(earlier) => {
-                    earlier.passes += report.passes;
-                    earlier.in_place += report.in_place;
-                    earlier.in_copies += report.in_copies;
-                    earlier.merge(&report);
-                }
-                None => mine.push(report),
-            }
+            LoopReport::collect(&mut mine, report);
         }
         let mut all: Vec<LoopReport> = Vec::new();
         let (mut longest, mut busy) = (vec![Duration::ZERO; mine.len()], vec![0; mine.len()]);

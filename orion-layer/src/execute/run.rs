@@ -1,7 +1,8 @@
 //! Running a loop: its plan, a pass, and what follows an error.
 use super::called::{Called, Slice, Types, Values};
 use super::divergence::{fingerprint, with_plan};
-use super::plan::{Key, LoopPlan};
+use super::plan::LoopPlan;
+use super::plans::Key;
 use super::{Arrays, Describe, IterationSpace, LoopHead, Of, Pieces, SlicePieces};
 use crate::accumulate::Accumulators;
 use crate::context::Context;

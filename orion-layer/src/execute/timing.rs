@@ -20,6 +20,16 @@ pub struct Timing {
     pub passes: u64,
 }
 
+impl Timing {
+    /// Adds what another plan of the same loop has cost.
+    pub(super) fn add(&mut self, other: &Timing) {
+        self.planning += other.planning;
+        self.placing += other.placing;
+        self.running += other.running;
+        self.passes += other.passes;
+    }
+}
+
 /// Runs `act` and adds its time to what `part` names.
 pub(super) fn timed<R>(part: &mut Duration, act: impl FnOnce() -> R) -> R {
     let since = Instant::now();
@@ -30,7 +40,8 @@ pub(super) fn timed<R>(part: &mut Duration, act: impl FnOnce() -> R) -> R {
 
 impl Context<'_> {
     /// The cost of each loop on this worker so far, in the order of the program's source; a loop that was
-    /// planned several times, for other arrays or clocks, has one for each.
+    /// planned several times, for other arrays or clocks, has one for each, and one for all whose plans were dropped, as an array of theirs
+    /// was, or as there were many.
     pub fn timings(&self) -> Vec<Timing> {
         let mut plans: Vec<_> = self.plans().collect();
         plans.sort_by(|a, b| by_place(&a.nest.name, &b.nest.name).then(a.number.cmp(&b.number)));

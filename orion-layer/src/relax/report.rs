@@ -110,6 +110,19 @@ impl LoopReport {
         self.relax == other.relax && self.loop_name == other.loop_name
     }
 
+    /// Adds a report of this worker's to that of the same loop and promise, or to the list.
+    pub(crate) fn collect(all: &mut Vec<LoopReport>, report: LoopReport) {
+        match all.iter_mut().find(|earlier| earlier.is_of_same(&report)) {
+            Some(earlier) => {
+                earlier.passes += report.passes;
+                earlier.in_place += report.in_place;
+                earlier.in_copies += report.in_copies;
+                earlier.merge(&report);
+            }
+            None => all.push(report),
+        }
+    }
+
     pub(crate) fn merge(&mut self, other: &LoopReport) {
         self.compute += other.compute;
         self.wait += other.wait;

@@ -158,6 +158,7 @@ impl<T: Additive, const N: usize, A: Apply<T>> Served<T, N, A> {
     /// # Errors
     /// Those of [`DistArray::delete`].
     #[allow(clippy::type_complexity)]
+    #[track_caller]
     pub fn into_parts(
         self,
         context: &mut Context<'_>,

@@ -101,7 +101,7 @@ impl Builder<'_> {
         let placement = match waits {
             None => Placement::of(nest, &cuts, &steps, workers)?,
             Some(_) if !can_lie_in_place(nest, crew) => {
-                let what = "they cannot: it is on one host that arrays lie in place, of dense loops that relax nothing";
+                let what = "a loop must be dense and relax nothing, and its workers be on one host";
                 return Err(InPlaceError { what: what.into() }.into());
             }
             Some(_) => {

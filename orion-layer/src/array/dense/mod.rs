@@ -6,7 +6,7 @@ mod runs;
 mod write;
 
 use super::partition::{Hold, Partition};
-use crate::context::{Context, Outcome};
+use crate::context::{ArrayNumber, Context, Outcome};
 use crate::contract::Layout;
 use crate::error::{Error, Result};
 use crate::fabric::shown::{Shown, spans_hosts};
@@ -28,7 +28,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct DistArray<T: Element, const N: usize> {
     name: String,
-    number: u64,
+    number: ArrayNumber,
     generation: u64,
     shape: [usize; N],
     layout: Layout,
@@ -62,7 +62,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         layout: Layout,
         fill: impl FnMut(&Worker, &Window<N>, &mut [T]) -> Result<()>,
     ) -> Result<DistArray<T, N>> {
-        let number = context.next_number();
+        let number = context.number_array();
         let name = format!("array {number} ({site})");
         // Places of elements are computed also where another extent is zero.
         let elements = shape.iter().try_fold(1usize, |product, extent| product.checked_mul((*extent).max(1)));
@@ -167,7 +167,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 
     pub(crate) fn number(&self) -> u64 {
-        self.number
+        self.number.get()
     }
 
     /// Goes up whenever elements may change: what was computed from them holds while this stays.

@@ -62,7 +62,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     where
         T: Additive,
     {
-        let (number, len) = (self.number, self.len());
+        let (number, len) = (self.number(), self.len());
         let head = params.relax.tail.head(&self.shape);
         let is_copied = self.is_copied();
         let mut replica = std::mem::take(&mut self.replica);

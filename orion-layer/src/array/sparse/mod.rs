@@ -6,7 +6,7 @@
 use super::Value;
 use super::exchange::exchange_entries;
 use super::wire::fixed_len;
-use crate::context::{Context, Outcome};
+use crate::context::{ArrayNumber, Context, Outcome};
 use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
 use crate::site::Site;
@@ -36,7 +36,7 @@ const COUNTED: usize = 1 << 20;
 #[derive(Debug)]
 pub struct SparseArray<T, const N: usize> {
     name: String,
-    number: u64,
+    number: ArrayNumber,
     shape: [usize; N],
     count: usize,
     histograms: Vec<Histogram>,
@@ -89,7 +89,7 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
         site: Site,
         mine: Entries<T, N>,
     ) -> Result<SparseArray<T, N>> {
-        let number = context.next_number();
+        let number = context.number_array();
         let (mut shape, mut count) = ([0; N], 0);
         let said: Vec<u8> = mine.shape().iter().chain([&mine.len()]).flat_map(|n| n.to_le_bytes()).collect();
         context.exchange(site, Outcome::Value(&said), |_, bytes| {
@@ -190,7 +190,7 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
     type Placed = Rc<PlacedEntries<T, N>>;
 
     fn key(&self) -> u64 {
-        self.number
+        self.number.get()
     }
 
     fn bounds(&self) -> Vec<(i64, i64)> {
@@ -299,7 +299,7 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
 
     fn share(&self, context: &mut Context<'_>, site: Site, placed: &Self::Placed) -> Result<()> {
         if placed.shared.get().is_none() {
-            let shared = SharedEntries::offer(context, site, self.number, placed)?;
+            let shared = SharedEntries::offer(context, site, self.number.get(), placed)?;
             placed.shared.get_or_init(|| shared);
         }
         Ok(())

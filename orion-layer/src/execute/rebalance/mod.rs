@@ -6,7 +6,8 @@ mod record;
 pub use self::record::{Move, Moves};
 
 use super::meter::Meter;
-use super::plan::{Key, LoopPlan};
+use super::plan::LoopPlan;
+use super::plans::Key;
 use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
 use crate::panics::{self, Panicked};
