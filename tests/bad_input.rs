@@ -37,8 +37,10 @@ fn more_workers_than_slots() {
     assert!(matches!(error, Error::RankTaken { rank: 1, pid } if pid == std::process::id()), "{error}");
     let error = job.worker_at(2).unwrap_err();
     assert!(error.to_string().contains("worker 2 asked for, but the job has workers 0 to 1"), "{error}");
-    let second = job.worker().unwrap();
+    let mut second = job.worker().unwrap();
     assert_eq!(second.rank(), 0);
+    let error = second.wait_for_workers(3, std::time::Duration::MAX).unwrap_err();
+    assert!(matches!(error, Error::NoSuchRank { rank: 2, max: 2 }), "{error}");
     assert!(matches!(job.worker(), Err(Error::TooManyWorkers { asked: 1, free: 0, max: 2 })));
     assert!(matches!(job.run(1, |_| ()), Err(Error::TooManyWorkers { .. })));
     drop(first);

@@ -35,6 +35,8 @@ fn workers_of_other_hosts_are_counted_and_their_ranks_kept() {
     assert!(matches!(agent.name_host(3, "d"), Err(Error::InvalidConfig { .. })));
     // More than the hosts have in all.
     assert!(matches!(job.worker_at(5), Err(Error::NoSuchRank { rank: 5, max: 5, .. })));
+    let awaited = worker.wait_for_workers(6, Duration::MAX);
+    assert!(matches!(awaited, Err(Error::NoSuchRank { rank: 5, max: 5, .. })));
     let other = job.worker_at(3).unwrap();
     assert!(matches!(job.worker(), Err(Error::TooManyWorkers { free: 0, max: 2, .. })));
     // Those elsewhere are not there before they are said to be.

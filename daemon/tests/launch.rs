@@ -61,6 +61,15 @@ fn the_first_failure_is_named_and_ends_the_rest() {
     let said = host.hectare(&sh("2", &["--grace-s", "0"], stubborn));
     assert_eq!(said.code, 128 + 9, "{said:?}");
     assert!(said.err.contains("rank 0 failed first"), "{said:?}");
+    assert!(!said.err.contains("what they started"), "{said:?}");
+    // One that ends and leaves another behind that does not: the user is told what is waited for.
+    let leaves = "f=$(mktemp -u); sh -c 'trap \"\" TERM; : > $0; while :; do sleep 0.1; done' $f >/dev/null 2>&1 & \
+                  until [ -e $f ]; do sleep 0.01; done; rm $f; exit 3";
+    let said = host.hectare(&sh("1", &["--grace-s", "2"], leaves));
+    assert!(
+        said.code == 3 && said.err.contains("but not what they started: it is killed in 1 s"),
+        "{said:?}"
+    );
     let said =
         host.hectare(&sh("2", &["--keep-going"], "[ $HECTARE_RANK = 0 ] && exit 3; sleep 0.2; echo on"));
     assert_eq!((said.code, said.out.as_str()), (3, "[1] on\n"), "{said:?}");
@@ -89,6 +98,10 @@ fn who_does_not_come_is_not_waited_for() {
         let told = said.err.lines().filter(|line| line.contains("worker 1 will not come")).count();
         assert_eq!(told, 2, "{said:?}");
     }
+    // In a job of its own: one that ends well, but does not join.
+    let said = host.hectare(&sh("3", &["--keep-going"], &script.replace("exit 7", "exit 0")));
+    let told = said.err.lines().filter(|line| line.contains("worker 1 will not come")).count();
+    assert!(said.code != 0 && told == 2, "{said:?}");
     let whole = script.replace("exit 7", "true");
     let said = host.hectare(&sh("3", &["--keep-going", "--job", "kept"], &whole));
     assert_eq!(said.code, 0, "{said:?}");

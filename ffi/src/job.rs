@@ -190,7 +190,7 @@ pub unsafe extern "C" fn ha_job_connect(name: *const c_char, job: *mut *mut ha_j
 /// Pointers: `options` null for the defaults, or settings with their `size` set, for the second case; `job` a place
 /// for the handle.
 /// Thread: any.
-/// Fails: as the two.
+/// Fails: as the two; `HA_BAD_ARGUMENT` if the environment has `HECTARE_RANK` or `HECTARE_SIZE` without `HECTARE_JOB`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_job_open(options: *const ha_job_options, job: *mut *mut ha_job) -> ha_status {
     enter(|| {
@@ -210,9 +210,14 @@ pub unsafe extern "C" fn ha_job_open(options: *const ha_job_options, job: *mut *
 fn job_of_environment() -> Outcome<Option<String>> {
     match std::env::var("HECTARE_JOB") {
         Ok(name) => Ok(Some(name)),
-        Err(std::env::VarError::NotPresent) => Ok(None),
+        // Not if the environment says which process of a job this is.
+        Err(std::env::VarError::NotPresent) => launch().map(|_| None),
         Err(error) => Err(Failure::new(HA_BAD_ARGUMENT, format!("HECTARE_JOB: {error}"))),
     }
+}
+
+fn launch() -> Outcome<Option<Launch>> {
+    Launch::from_environment().map_err(|error| Failure::new(HA_BAD_ARGUMENT, error.to_string()))
 }
 
 /// The rank of this process according to its launcher: `hectare run`, Open MPI, PMI, torchrun or SLURM.
@@ -224,9 +229,7 @@ fn job_of_environment() -> Outcome<Option<String>> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_launch(rank: *mut u32, size: *mut u32) -> ha_status {
     enter(|| {
-        let launch =
-            Launch::from_environment().map_err(|error| Failure::new(HA_BAD_ARGUMENT, error.to_string()))?;
-        let (this, all) = launch.map_or((0, 1), |launch| (launch.rank, launch.size));
+        let (this, all) = launch()?.map_or((0, 1), |launch| (launch.rank, launch.size));
         // SAFETY: the header's contract.
         unsafe {
             put(rank, this);

@@ -21,6 +21,15 @@ pub enum LaunchError {
          or torchrun say which process this is: start it by `hectare run`, or unset HECTARE_JOB"
     )]
     NoRank,
+    /// Hectare's own variables say which process this is, and not of which job.
+    #[error(
+        "{name} is set, but HECTARE_JOB, the name of the job, is not: start the program by `hectare run`, set HECTARE_JOB, or \
+         unset {name} to run alone"
+    )]
+    NoJob {
+        /// The variable that is set.
+        name: String,
+    },
     /// A variable is not a number.
     #[error("{name}={value} is not a number")]
     NotANumber {
@@ -112,7 +121,8 @@ impl Launch {
     /// PMI, torchrun or SLURM, in this order.
     ///
     /// # Errors
-    /// [`LaunchError`] for variables that are missing, contradict each other, or span several hosts.
+    /// [`LaunchError`] for variables that are missing, contradict each other, or span several hosts; [`LaunchError::NoJob`] if
+    /// `HECTARE_RANK` or `HECTARE_SIZE` is there without `HECTARE_JOB`.
     pub fn from_environment() -> Result<Option<Launch>, LaunchError> {
         Launch::from_variables(|name| std::env::var(name).ok())
     }
@@ -136,7 +146,11 @@ impl Launch {
     /// Those of [`Launch::from_environment`].
     pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Launch>, LaunchError> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let Some(job) = variable("HECTARE_JOB") else { return Ok(None) };
+        let Some(job) = variable("HECTARE_JOB") else {
+            // Other launchers' variables are also in the environment of programs that run alone.
+            let own = ["HECTARE_RANK", "HECTARE_SIZE"].into_iter().find(|name| variable(name).is_some());
+            return own.map_or(Ok(None), |name| Err(LaunchError::NoJob { name: name.into() }));
+        };
         let number = |name: &str| match variable(name) {
             Some(value) => {
                 let wrong = |_| LaunchError::NotANumber { name: name.into(), value: value.clone() };
@@ -195,7 +209,9 @@ mod tests {
                 let expected = Launch { job: "j".into(), rank: 2, size: 3 };
                 assert_eq!(of(&variables), Ok(Some(expected)), "{rank}");
                 // Without a job it is a program of one process.
-                assert_eq!(of(&variables[1..]), Ok(None));
+                if rank != "HECTARE_RANK" {
+                    assert_eq!(of(&variables[1..]), Ok(None));
+                }
             }
         }
     }
@@ -216,6 +232,11 @@ mod tests {
         let with = |more: &[(&str, &str)]| of(&[&[("HECTARE_JOB", "j")], more].concat()).unwrap_err();
         assert_eq!(with(&[]), LaunchError::NoRank);
         assert!(with(&[("HECTARE_RANK", "1")]).to_string().contains("HECTARE_SIZE is not set"));
+        for own in ["HECTARE_RANK", "HECTARE_SIZE"] {
+            let alone = of(&[(own, "1")]).unwrap_err();
+            assert_eq!(alone, LaunchError::NoJob { name: own.into() });
+        }
+        assert_eq!(of(&[("RANK", "1"), ("WORLD_SIZE", "2")]), Ok(None));
         assert!(with(&[("PMI_RANK", "x")]).to_string().contains("PMI_RANK=x"));
         assert!(matches!(with(&[("RANK", "4"), ("WORLD_SIZE", "4")]), LaunchError::OutOfRange { .. }));
         let hosts = [("RANK", "1"), ("WORLD_SIZE", "4"), ("LOCAL_WORLD_SIZE", "2")];

@@ -219,6 +219,14 @@ impl Shared {
         ranks.filter(|rank| self.has_failed_elsewhere(*rank)).min_by_key(order)
     }
 
+    /// How many workers the job has room for, on all hosts.
+    pub(crate) fn most_workers(&self) -> usize {
+        match self.segment.spans_hosts() {
+            true => self.segment.hosts_end() as usize,
+            false => self.segment.all_seats().len(),
+        }
+    }
+
     /// How many workers are there, those of other hosts included.
     pub(crate) fn present_workers(&self) -> usize {
         let seats = (0..).zip(self.segment.seats_of_all_hosts());

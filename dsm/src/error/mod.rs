@@ -463,8 +463,8 @@ pub enum Error {
         /// How it was found to have failed.
         cause: String,
     },
-    /// A worker was waited for whose process has failed.
-    #[error("worker {rank} will not come: according to the launcher, its process has failed")]
+    /// A worker was waited for whose process has failed, or has ended without joining the job.
+    #[error("worker {rank} will not come: according to the launcher, its process has ended")]
     WorkerFailed {
         /// Its rank.
         rank: Rank,

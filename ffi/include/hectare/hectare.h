@@ -728,7 +728,7 @@ ha_status ha_job_connect(const char *name,
 // Pointers: `options` null for the defaults, or settings with their `size` set, for the second case; `job` a place
 // for the handle.
 // Thread: any.
-// Fails: as the two.
+// Fails: as the two; `HA_BAD_ARGUMENT` if the environment has `HECTARE_RANK` or `HECTARE_SIZE` without `HECTARE_JOB`.
 ha_status ha_job_open(const struct ha_job_options *options,
                       struct ha_job **job);
 
@@ -907,9 +907,9 @@ ha_status ha_rejoin_clocks(struct ha_worker *worker);
 //
 // Pointers: `worker` an open worker.
 // Thread: that of the worker.
-// Fails: `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none), `HA_NO_SUCH_WORKER` when the launcher
-// says that one of the first `count` has failed before it came (`hectare run --keep-going`), `HA_VIEW_OPEN`,
-// `HA_FORKED`.
+// Fails: `HA_LIMIT` if the job has room for fewer; `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none),
+// `HA_NO_SUCH_WORKER` when the launcher says that one of the first `count` has failed before it came (`hectare run
+// --keep-going`), `HA_VIEW_OPEN`, `HA_FORKED`.
 ha_status ha_wait_for_workers(struct ha_worker *worker,
                               size_t count,
                               uint64_t timeout_ns);

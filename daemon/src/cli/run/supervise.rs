@@ -83,6 +83,8 @@ pub(super) struct Supervisor<'a> {
     /// When those that were told to end are killed.
     pub(super) kill_at: Option<Instant>,
     pub(super) kills: u32,
+    /// Whether it has been said that only what the processes started still runs.
+    pub(super) has_named_left: bool,
     pub(super) first_failure: Option<u8>,
     /// Of a part on one of several hosts: tells the caller, who decides what becomes of the others, that a rank has failed.
     pub(super) on_failure: Option<&'a dyn Fn(u32, ExitStatus)>,
@@ -103,6 +105,7 @@ impl Supervisor<'_> {
             if self.is_over() {
                 break;
             }
+            self.name_left();
         }
         self.terminal.take_back();
         self.processes.drain(..).for_each(Process::reap);
@@ -115,6 +118,21 @@ impl Supervisor<'_> {
             return false;
         }
         self.kill_at.is_none() || self.kills >= TRIES || !any_alive(&self.groups())
+    }
+
+    /// Says, once, what it is that is still waited for when the processes have ended and what they started goes on.
+    fn name_left(&mut self) {
+        let runs = self.processes.iter().any(Process::runs);
+        let left = self.kill_at.map(|at| at.saturating_duration_since(Instant::now()));
+        if let Some(left) = left
+            && !(runs || self.has_named_left || left.is_zero() || left + AGAIN > self.grace)
+        {
+            self.has_named_left = true;
+            self.voice.say(&format!(
+                "hectare: the processes have ended, but not what they started: it is killed in {} s (--grace-s)",
+                left.as_secs() + 1
+            ));
+        }
     }
 
     fn groups(&self) -> Vec<Pid> {
@@ -279,7 +297,10 @@ impl Supervisor<'_> {
                 self.terminal.take_back();
                 terminal_is_free = true;
             }
-            if !status.success() {
+            if status.success() {
+                // Those who wait for it to join need not wait any longer.
+                let _ = self.shared.note_end(process.rank);
+            } else {
                 let (rank, cause) =
                     (process.rank, Cause::of(status, self.shared.is_consequence(process.rank)));
                 failures.push(Failure { rank, status, cause });

@@ -44,6 +44,27 @@ impl Job {
         Ok(nobody)
     }
 
+    /// For launchers: the process that was to be worker `rank` has ended, and nobody comes in its place. If no worker has ever had the
+    /// rank, that is noted as by [`Job::note_failure`]; whether it was.
+    ///
+    /// ```
+    /// use hectare_dsm::Job;
+    /// let job = Job::embedded()?;
+    /// drop(job.worker_at(1)?);
+    /// assert!(!job.note_end(1)? && job.note_end(2)?);
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Job::note_failure`].
+    pub fn note_end(&self, rank: Rank) -> Result<bool> {
+        self.check_rank_here(rank)?;
+        // Relaxed: a process that has ended has written it.
+        let has_come =
+            self.shared.segment.all_seats()[rank as usize].incarnation.load(Ordering::Relaxed) != 0;
+        if has_come { Ok(false) } else { self.note_failure(rank) }
+    }
+
     /// Whether the job, which is on several hosts, goes on: after one of them has failed it does not.
     ///
     /// # Errors

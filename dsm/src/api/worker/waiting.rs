@@ -1,7 +1,7 @@
 //! Waits of a worker that keep up with the rounds: for versions, freshness, areas, peers and ownership.
 use super::Worker;
 use crate::engine::wait::{Room, SPINS};
-use crate::error::{Error, Result};
+use crate::error::{Error, Rank, Result};
 use crate::protocol::round::Pause;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
@@ -145,9 +145,13 @@ impl Worker {
     /// A worker of another host counts from when its host is connected until it is known to be dead, also after it has left the job.
     ///
     /// # Errors
-    /// [`Error::TimedOut`]; [`Error::WorkerFailed`] at once when the launcher says that one of the first `count` has
+    /// [`Error::NoSuchRank`] at once if the job has room for fewer; [`Error::TimedOut`]; [`Error::WorkerFailed`] at once when the launcher says that one of the first `count` has
     /// failed before it came ([`Job::note_failure`](crate::Job::note_failure)), as `hectare run --keep-going` does.
     pub fn wait_for_workers(&mut self, count: usize, timeout: Duration) -> Result<()> {
+        let max = self.shared.most_workers();
+        if count > max {
+            return Err(Error::NoSuchRank { rank: Rank::try_from(count - 1).unwrap_or(Rank::MAX), max });
+        }
         let live = |worker: &Worker| worker.shared.present_workers();
         self.wait_until(
             timeout,
