@@ -233,7 +233,7 @@ fn what_was_given_away_before_its_agent_was_replaced_goes_on() {
     }
 }
 
-/// A host where no worker is left publishes nothing that it receives: nobody waits for it.
+/// Nobody reads where no worker is left: a hand-over does not wait for such a host.
 #[test]
 fn an_area_moves_though_a_third_host_has_no_workers_left() {
     for (loss, restarted) in [(0, false), (250, false), (0, true), (250, true)] {

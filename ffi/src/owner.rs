@@ -55,8 +55,8 @@ unsafe impl Sized0 for ha_loss {
 ///
 /// Pointers: `area` an open area.
 /// Thread: that of its worker.
-/// Fails: `HA_NOT_OWNER` (also when it was given before), `HA_NO_SUCH_WORKER` (it is dead or has left), `HA_INVALID_AREA` (it cannot go to another
-/// host), `HA_DELETED`, `HA_FORKED`; the area stays with its owner then.
+/// Fails: `HA_NOT_OWNER` (also when it was given before), `HA_NO_SUCH_WORKER` (it is dead or has left), `HA_INVALID_AREA` (it cannot
+/// go to another host), `HA_DELETED`, `HA_FORKED`; the area stays with its owner then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_area_give(area: *mut ha_area, to: u32) -> ha_status {
     enter(|| {

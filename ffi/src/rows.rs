@@ -64,7 +64,8 @@ unsafe fn body<'h>(rows: *mut ha_rows) -> Outcome<&'h RowsBody> {
 /// Fails: on all workers if it fails on one, and nobody begins (but if `worker` is no worker of this thread, or has views).
 /// `HA_BAD_PLAN`, `HA_BAD_ARGUMENT` if workers or areas do not fit the
 /// plan, and on several hosts; `HA_INVALID_AREA` for an area with reader copies, or that nobody has opened; `HA_WORKER_LEFT` if
-/// another worker did not begin, `HA_NO_SUCH_WORKER` if it has not joined the job yet (`ha_wait_for_workers`); `HA_BUSY` for an area in another run; `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
+/// another worker did not begin, `HA_NO_SUCH_WORKER` if it has not joined the job yet (`ha_wait_for_workers`); `HA_BUSY` for an
+/// area in another run; `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_rows_begin(
     worker: *mut ha_worker,

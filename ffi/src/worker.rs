@@ -466,8 +466,8 @@ pub unsafe extern "C" fn ha_rejoin_clocks(worker: *mut ha_worker) -> ha_status {
 /// Pointers: `worker` an open worker.
 /// Thread: that of the worker.
 /// Fails: `HA_LIMIT` if the job has room for fewer; `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none),
-/// `HA_NO_SUCH_WORKER` when the launcher says that one of the first `count` has failed before it came (`hectare run
-/// --keep-going`), `HA_VIEW_OPEN`, `HA_FORKED`.
+/// `HA_NO_SUCH_WORKER` when the launcher (`hectare run`) says that one of the first `count` has failed, or has ended, before it
+/// came; `HA_VIEW_OPEN`, `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_wait_for_workers(
     worker: *mut ha_worker,

@@ -908,8 +908,8 @@ ha_status ha_rejoin_clocks(struct ha_worker *worker);
 // Pointers: `worker` an open worker.
 // Thread: that of the worker.
 // Fails: `HA_LIMIT` if the job has room for fewer; `HA_TIMED_OUT` after `timeout_ns` nanoseconds (`HA_FOREVER` for none),
-// `HA_NO_SUCH_WORKER` when the launcher says that one of the first `count` has failed before it came (`hectare run
-// --keep-going`), `HA_VIEW_OPEN`, `HA_FORKED`.
+// `HA_NO_SUCH_WORKER` when the launcher (`hectare run`) says that one of the first `count` has failed, or has ended, before it
+// came; `HA_VIEW_OPEN`, `HA_FORKED`.
 ha_status ha_wait_for_workers(struct ha_worker *worker,
                               size_t count,
                               uint64_t timeout_ns);
@@ -1077,8 +1077,8 @@ ha_status ha_area_load(const struct ha_area *area,
 //
 // Pointers: `area` an open area.
 // Thread: that of its worker.
-// Fails: `HA_NOT_OWNER` (also when it was given before), `HA_NO_SUCH_WORKER` (it is dead or has left), `HA_INVALID_AREA` (it cannot go to another
-// host), `HA_DELETED`, `HA_FORKED`; the area stays with its owner then.
+// Fails: `HA_NOT_OWNER` (also when it was given before), `HA_NO_SUCH_WORKER` (it is dead or has left), `HA_INVALID_AREA` (it cannot
+// go to another host), `HA_DELETED`, `HA_FORKED`; the area stays with its owner then.
 ha_status ha_area_give(struct ha_area *area,
                        uint32_t to);
 
@@ -1429,7 +1429,8 @@ ha_status ha_row_plan_close(struct ha_row_plan *plan);
 // Fails: on all workers if it fails on one, and nobody begins (but if `worker` is no worker of this thread, or has views).
 // `HA_BAD_PLAN`, `HA_BAD_ARGUMENT` if workers or areas do not fit the
 // plan, and on several hosts; `HA_INVALID_AREA` for an area with reader copies, or that nobody has opened; `HA_WORKER_LEFT` if
-// another worker did not begin, `HA_NO_SUCH_WORKER` if it has not joined the job yet (`ha_wait_for_workers`); `HA_BUSY` for an area in another run; `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
+// another worker did not begin, `HA_NO_SUCH_WORKER` if it has not joined the job yet (`ha_wait_for_workers`); `HA_BUSY` for an
+// area in another run; `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
 ha_status ha_rows_begin(struct ha_worker *worker,
                         const struct ha_row_plan *plan,
                         size_t passes,

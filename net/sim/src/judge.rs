@@ -89,7 +89,7 @@ pub(crate) struct Judge {
     deleted: BTreeMap<GroupId, u64>,
     /// Groups that were dropped, and whether they still are.
     dropped: BTreeMap<GroupId, bool>,
-    /// Which workers have failed, of each host where some did.
+    /// Which workers have failed, and which have left, of each host where some did.
     workers: BTreeMap<HostId, (u64, u64)>,
     /// To whose worker a group was given that is sent on demand, until that one has it.
     given_to: BTreeMap<GroupId, HostId>,

@@ -236,7 +236,7 @@ pub enum Event<'b> {
         /// Those that have left.
         left: u64,
     },
-    /// No worker of this host is left, and none will come: nobody here reads or publishes anything any more. Each agent is told once.
+    /// No worker of this host is left, and none will come: nobody here writes or reads any more. Each agent is told once.
     Deserted,
     /// All events from before the agent's start have been passed.
     Ready,

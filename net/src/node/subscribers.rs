@@ -283,8 +283,8 @@ impl Node {
         }
     }
 
-    /// No worker of a host is left: it subscribes to nothing any more, whatever it said before. Nobody publishes there what it
-    /// receives, so that it would never have all, and hand-overs would wait for it.
+    /// No worker of a host is left: it subscribes to nothing any more, whatever it said before, but to what goes there. Nobody reads
+    /// there what is sent, and hand-overs would wait for it.
     pub(super) fn on_deserted(&mut self, cx: &mut Cx<'_>, host: HostId) {
         if let Some(peer) = self.peers.get_mut(&host) {
             peer.deserted = true;

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::site::Site;
 use hectare_dsm::Rank;
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -12,15 +13,21 @@ use std::path::Path;
 const BLOCKS: u64 = 64;
 const BLOCK: u64 = 4096;
 
-/// A file as a worker sees it: its length, and a checksum of blocks of it where workers are on several hosts. Or why it cannot be read.
-type Seen = std::result::Result<(u64, u64), String>;
+/// A file as a worker sees it.
+#[derive(PartialEq, Serialize, Deserialize)]
+enum Seen {
+    /// Its length, and a checksum of blocks of it where workers are on several hosts.
+    File { len: u64, checksum: u64 },
+    /// Why it cannot be read.
+    Unreadable { why: String },
+}
 
 fn fingerprint(path: &Path, looks_inside: bool) -> Seen {
-    let look = || -> std::io::Result<(u64, u64)> {
+    let look = || -> std::io::Result<Seen> {
         let metadata = std::fs::metadata(path)?;
         // A pipe is open only when somebody writes into it.
         if !metadata.is_file() {
-            return Ok((0, 0));
+            return Ok(Seen::File { len: 0, checksum: 0 });
         }
         let mut file = File::open(path)?;
         let (len, mut checksum) = (metadata.len(), Checksum::new());
@@ -33,9 +40,9 @@ fn fingerprint(path: &Path, looks_inside: bool) -> Seen {
             (&mut file).take(BLOCK).read_to_end(&mut block)?;
             checksum.add(&block);
         }
-        Ok((len, checksum.value()))
+        Ok(Seen::File { len, checksum: checksum.value() })
     };
-    look().map_err(|error| error.to_string())
+    look().unwrap_or_else(|error| Seen::Unreadable { why: error.to_string() })
 }
 
 impl Context<'_> {
@@ -47,7 +54,7 @@ impl Context<'_> {
             match &expected {
                 None => expected = Some(there),
                 // Who cannot read it says so itself, if none can.
-                Some(Err(_)) if there.is_err() => {}
+                Some(Seen::Unreadable { .. }) if matches!(there, Seen::Unreadable { .. }) => {}
                 Some(first) if *first != there && other.is_none() => other = Some((rank, there)),
                 Some(_) => {}
             }
@@ -56,12 +63,14 @@ impl Context<'_> {
         let (Some(seen), Some((rank, there))) = (expected, other) else { return Ok(Ok(())) };
         let (first, second) = (self.worker_and_host(0), self.worker_and_host(rank));
         let what = match (seen, there) {
-            (Ok((len, _)), Ok((there, _))) if len == there => {
+            (Seen::File { len, .. }, Seen::File { len: there, .. }) if len == there => {
                 format!("{first} and {second} see different files of {len} bytes: copy one to all hosts")
             }
-            (Ok((len, _)), Ok((there, _))) => format!("{first} sees {len} bytes, {second} {there}"),
-            (Err(why), _) => format!("{first} cannot read it, as {second} can: {why}"),
-            (_, Err(why)) => format!("{second} cannot read it, as {first} can: {why}"),
+            (Seen::File { len, .. }, Seen::File { len: there, .. }) => {
+                format!("{first} sees {len} bytes, {second} {there}")
+            }
+            (Seen::Unreadable { why }, _) => format!("{first} cannot read it, as {second} can: {why}"),
+            (_, Seen::Unreadable { why }) => format!("{second} cannot read it, as {first} can: {why}"),
         };
         Ok(Err(Error::Format { file: path.display().to_string(), what }))
     }

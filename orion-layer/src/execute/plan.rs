@@ -1,6 +1,6 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
 use super::between_hosts::{BetweenHosts, LinkMeter};
-use super::called::{Called, Types};
+use super::called::{Called, Types, Values};
 use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
 use super::free::FreeTiles;
@@ -8,6 +8,7 @@ use super::inspection::Inspection;
 use super::meter::Meter;
 use super::task_graph;
 use super::{Describe, IterationSpace, LoopHead, Timing};
+use crate::accumulate::Accumulators;
 use crate::context::Context;
 use crate::contract::PrefetchStats;
 use crate::error::{Error, Result};
@@ -154,13 +155,14 @@ impl LoopPlan {
         called: &Called<'_, L>,
         arrays: Vec<NamedArray>,
         treated: &[Treated],
-        (accumulates, commutes): (bool, bool),
         context: &mut Context<'_>,
     ) -> Result<LoopPlan> {
         let since = Instant::now();
         let Called { head, space, describe, .. } = *called;
         let mut nest = described(head, space, arrays, treated, describe, context.size())?;
-        nest.combines_in_order = nest.order == Order::Ordered && !commutes;
+        let collects = treated.iter().any(|(_, treatment)| *treatment == Treatment::Collected);
+        let accumulates = collects || size_of::<Values<L>>() != 0;
+        nest.combines_in_order = nest.order == Order::Ordered && (collects || !L::Sums::COMMUTE);
         let dependences = analyze(&nest);
         let hosts = context.linked_hosts(head.site)?;
         let choice = scheduled(head, space, &nest, &dependences, (accumulates, hosts.as_ref()), context)?;

@@ -24,6 +24,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// Whether the loop uses an array, or runs over its entries, whose space has the array's number.
     fn is_of(&self, array: u64) -> bool {
         self.space == array || self.arrays.iter().any(|(number, _)| *number == array)
     }

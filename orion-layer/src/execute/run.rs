@@ -7,7 +7,6 @@ use super::{Arrays, Describe, IterationSpace, LoopHead, Of, Pieces, SlicePieces}
 use crate::accumulate::Accumulators;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::relax::Treatment;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -243,10 +242,7 @@ impl Context<'_> {
         }
         let named = each.iter().zip(head.arrays).map(|(array, name)| array.describe(name)).collect();
         let treated: Vec<_> = each.iter().map(|array| (array.is_written(), array.treatment())).collect();
-        let collects = treated.iter().any(|(_, treatment)| *treatment == Treatment::Collected);
-        let accumulates = size_of::<Values<L>>() != 0 || collects;
-        let commutes = !collects && L::Sums::COMMUTE;
-        let mut plan = LoopPlan::make(called, named, &treated, (accumulates, commutes), self)?;
+        let mut plan = LoopPlan::make(called, named, &treated, self)?;
         plan.sharing.has_slice = called.slice.keys.is_some();
         let plan = Rc::new(plan);
         self.keep_plan(key, plan.clone());

@@ -123,7 +123,7 @@ fn start(
         wait_for_terminal: Vec::new(),
         kill_at: None,
         kills: 0,
-        has_named_left: false,
+        has_said_what_is_left: false,
         first_failure: None,
         on_failure: None,
     };

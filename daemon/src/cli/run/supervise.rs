@@ -84,7 +84,7 @@ pub(super) struct Supervisor<'a> {
     pub(super) kill_at: Option<Instant>,
     pub(super) kills: u32,
     /// Whether it has been said that only what the processes started still runs.
-    pub(super) has_named_left: bool,
+    pub(super) has_said_what_is_left: bool,
     pub(super) first_failure: Option<u8>,
     /// Of a part on one of several hosts: tells the caller, who decides what becomes of the others, that a rank has failed.
     pub(super) on_failure: Option<&'a dyn Fn(u32, ExitStatus)>,
@@ -105,7 +105,7 @@ impl Supervisor<'_> {
             if self.is_over() {
                 break;
             }
-            self.name_left();
+            self.say_what_is_left();
         }
         self.terminal.take_back();
         self.processes.drain(..).for_each(Process::reap);
@@ -120,19 +120,22 @@ impl Supervisor<'_> {
         self.kill_at.is_none() || self.kills >= TRIES || !any_alive(&self.groups())
     }
 
-    /// Says, once, what it is that is still waited for when the processes have ended and what they started goes on.
-    fn name_left(&mut self) {
-        let runs = self.processes.iter().any(Process::runs);
-        let left = self.kill_at.map(|at| at.saturating_duration_since(Instant::now()));
-        if let Some(left) = left
-            && !(runs || self.has_named_left || left.is_zero() || left + AGAIN > self.grace)
-        {
-            self.has_named_left = true;
-            self.voice.say(&format!(
-                "hectare: the processes have ended, but not what they started: it is killed in {} s (--grace-s)",
-                left.as_secs() + 1
-            ));
+    /// Says, once, that the processes have ended, and that what they started is still waited for: after a while, as it may be about to
+    /// end.
+    fn say_what_is_left(&mut self) {
+        let Some(kill_at) = self.kill_at else { return };
+        if self.has_said_what_is_left || self.processes.iter().any(Process::runs) {
+            return;
         }
+        let left = kill_at.saturating_duration_since(Instant::now());
+        if left.is_zero() || left + AGAIN > self.grace {
+            return;
+        }
+        self.has_said_what_is_left = true;
+        self.voice.say(&format!(
+            "hectare: the processes have ended, but not what they started: it is killed in {} s (--grace-s)",
+            left.as_secs() + 1
+        ));
     }
 
     fn groups(&self) -> Vec<Pid> {

@@ -74,22 +74,19 @@ impl Agent {
         is_done
     }
 
-    /// Runs a round where nobody is left who would, if something has arrived or clocks of other hosts have risen: an area that was
-    /// given to a worker of this host before that one left comes all the same, to be without an owner here, and not to be on its way
-    /// forever.
+    /// Runs a round, as no worker is left here who would, if something has arrived or clocks of other hosts have risen. So an area that
+    /// was given to a worker of this host before that one left arrives here, without an owner, and is not on its way forever.
     pub(super) fn run_due_round(&self) {
         let segment = &self.desk.shared.segment;
         // Relaxed: rounds alone write it, and nobody else runs any.
         let known = segment.header().sync.acting.lowest_clock.load(Ordering::Relaxed);
-        let has_arrived = |index: &usize| {
-            let slot = &segment.areas()[*index];
-            AreaId::of(*index, &slot.read.state).is_some()
+        let has_arrived = |index: usize| {
+            let slot = &segment.areas()[index];
+            AreaId::of(index, &slot.read.state).is_some()
                 && ownership::load(&slot.own.ownership).is_remote()
-                && self.desk.awaits_round(*index)
+                && self.desk.awaits_round(index)
         };
-        if segment.remote_clocks().lowest_clock() > known
-            || (0..segment.used_areas()).any(|index| has_arrived(&index))
-        {
+        if segment.remote_clocks().lowest_clock() > known || (0..segment.used_areas()).any(has_arrived) {
             membership::run_deserted(&self.desk.shared);
         }
     }

@@ -85,8 +85,8 @@ pub enum Event {
         /// A bit for each of them that was there and is no more.
         left: u64,
     },
-    /// No worker of this host is left, and none will come ([`Error::HostLeft`](crate::Error::HostLeft)): nothing more is published here. Not
-    /// told in a job that has ended on this host, whose workers have not done their part.
+    /// No worker of this host is left, and none will come ([`Error::HostLeft`](crate::Error::HostLeft)): nobody writes or reads here any more.
+    /// Not told in a job that has ended on this host, whose workers have not done their part.
     Deserted,
     /// The lowest clock that all workers of this host have reached, by [`Worker::tick`](crate::Worker::tick), and the lowest
     /// that all workers are known here to have reached. Comes after the events of all that they cover.

@@ -47,8 +47,8 @@ impl Agent {
         Ok(())
     }
 
-    /// A worker of another host has failed, as its launcher says there, or somebody has its rank again ([`Event::Workers`](super::news::Event::Workers)
-    /// of that host's agent). Whether its host lives is told by [`Agent::set_worker`].
+    /// A worker of another host has failed, as its launcher says there, or somebody has its rank again
+    /// ([`Event::Workers`](super::news::Event::Workers) of that host's agent). Whether its host lives is told by [`Agent::set_worker`].
     ///
     /// ```
     /// use hectare_dsm::agent::RemoteWorker;

@@ -44,8 +44,8 @@ impl Job {
         Ok(nobody)
     }
 
-    /// For launchers: the process that was to be worker `rank` has ended, and nobody comes in its place. If no worker has ever had the
-    /// rank, that is noted as by [`Job::note_failure`]; whether it was.
+    /// For launchers: the process that was to be worker `rank` has ended well, and nobody comes in its place. If no worker has ever had
+    /// the rank, those who wait for it learn of that at once, as by [`Job::note_failure`]. True if that was noted.
     ///
     /// ```
     /// use hectare_dsm::Job;

@@ -145,8 +145,9 @@ impl Worker {
     /// A worker of another host counts from when its host is connected until it is known to be dead, also after it has left the job.
     ///
     /// # Errors
-    /// [`Error::NoSuchRank`] at once if the job has room for fewer; [`Error::TimedOut`]; [`Error::WorkerFailed`] at once when the launcher says that one of the first `count` has
-    /// failed before it came ([`Job::note_failure`](crate::Job::note_failure)), as `hectare run --keep-going` does.
+    /// [`Error::NoSuchRank`] at once if the job has room for fewer; [`Error::TimedOut`]; [`Error::WorkerFailed`] at once when the
+    /// launcher says that one of the first `count` has failed, or has ended, before it came
+    /// ([`Job::note_failure`](crate::Job::note_failure), [`Job::note_end`](crate::Job::note_end)), as `hectare run` does.
     pub fn wait_for_workers(&mut self, count: usize, timeout: Duration) -> Result<()> {
         let max = self.shared.most_workers();
         if count > max {

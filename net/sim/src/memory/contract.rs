@@ -166,7 +166,7 @@ impl Memory for HostMemory {
         let known = self.clocks.get_mut(&host).expect("another host");
         *known = clock.max(*known);
         // Nobody reads where nobody is.
-        if self.is_left() {
+        if self.has_left() {
             return;
         }
         for (group, remote) in &self.remote {

@@ -254,7 +254,7 @@ impl HostMemory {
         self.own.insert(group, own);
         self.judge.borrow_mut().owned(group, Some(self.host));
         self.events.push_back(Event::Published { group, state });
-        if self.is_left() {
+        if self.has_left() {
             self.drop_group(group);
         }
         true

@@ -1,4 +1,4 @@
-//! A host whose worker leaves the job before the others are done: its agent goes on, and nobody publishes there what it receives.
+//! A host whose worker leaves the job before the others are done: its agent goes on, and runs the rounds.
 use super::HostMemory;
 use hectare_net::{Event, GroupId};
 
@@ -28,7 +28,7 @@ impl HostMemory {
     }
 
     /// Whether the worker has left.
-    pub(crate) fn is_left(&self) -> bool {
+    pub(crate) fn has_left(&self) -> bool {
         matches!(self.stay, Stay::Leaving | Stay::Deserted)
     }
 

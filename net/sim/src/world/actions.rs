@@ -56,7 +56,7 @@ impl World {
                 }
             }
             // Nobody is there who asked.
-            Action::Attached { .. } if this.memory.is_left() => {}
+            Action::Attached { .. } if this.memory.has_left() => {}
             // It is answered again when there is one.
             Action::Attached { result: Err(NameError::Unknown), .. } => {}
             Action::Attached { ticket, result: Err(NameError::Deleted), found: Some(area) }

@@ -13,9 +13,9 @@ impl World {
         let element = ElementType { kind: 1, size: 8, align: 8 };
         let (hosts, until) = (self.options.hosts, self.options.faults_until);
         let growths = self.options.growths;
-        let stay: Vec<u16> =
-            (0..hosts).filter(|host| self.hosts[usize::from(*host)].memory.stays()).collect();
-        for (host, number) in stay.into_iter().flat_map(|host| (0..growths).map(move |it| (host, it))) {
+        for (host, number) in
+            self.staying().into_iter().flat_map(|host| (0..growths).map(move |it| (host, it)))
+        {
             let group = GroupId::new(HostId(host), self.random.below(self.options.groups));
             let name: String = format!("added by {host}, {number}");
             let bytes = self.random.between(1, self.options.lines) * LINE - self.random.below(7) * 8;

@@ -305,7 +305,7 @@ impl World {
             return self.hosts.iter().all(|host| host.dead || judge.has_ended(host.memory.host));
         }
         let answered = |host: &Host| {
-            host.memory.is_left()
+            host.memory.has_left()
                 || host.later.is_empty() && host.wanted.iter().all(|(_, answer)| answer.is_some())
         };
         self.now > self.options.faults_until
@@ -381,7 +381,7 @@ impl World {
         };
         if let Some(host) = of {
             let host = &self.hosts[usize::from(host)];
-            if host.dead || (what.is_of_worker() && host.memory.is_left()) {
+            if host.dead || (what.is_of_worker() && host.memory.has_left()) {
                 return;
             }
             if host.paused_until > self.now {

@@ -36,7 +36,7 @@ impl World {
         // Whoever attaches to it at first would hold up the barrier.
         let all_run = self.hosts.iter().all(|host| host.memory.worker.started);
         let waits = self.options.mode != Mode::Free && all_run && clock < self.options.iterations;
-        if by != host && waits && self.hosts[usize::from(by)].memory.stays() {
+        if by != host && waits && self.stays(by) {
             self.serve(host);
             return self.recreate(by, description, clock);
         }

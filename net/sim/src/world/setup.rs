@@ -16,8 +16,14 @@ impl World {
         }
     }
 
-    fn stays(&self, host: u16) -> bool {
+    /// Whether a host's worker stays to the end.
+    pub(super) fn stays(&self, host: u16) -> bool {
         self.hosts[usize::from(host)].memory.stays()
+    }
+
+    /// The hosts whose workers do.
+    pub(super) fn staying(&self) -> Vec<u16> {
+        (0..self.options.hosts).filter(|host| self.stays(*host)).collect()
     }
 
     pub(super) fn areas(&mut self) {
@@ -148,7 +154,7 @@ impl World {
             }
         }
         if self.options.renewals > 0 {
-            for host in (0..hosts).filter(|host| self.stays(*host)).collect::<Vec<_>>() {
+            for host in self.staying() {
                 // An odd number: it is there at the end.
                 for _ in 0..2 * self.random.between(0, self.options.renewals) + 1 {
                     let at = self.random.below(until);

@@ -133,7 +133,7 @@ fn run(dir: &RunDir, caller: &Arc<Caller>, orders: &mut Orders) -> Result<()> {
         wait_for_terminal: Vec::new(),
         kill_at: None,
         kills: 0,
-        has_named_left: false,
+        has_said_what_is_left: false,
         first_failure: None,
         on_failure: Some(&on_failure),
     };
