@@ -3,6 +3,7 @@ pub(crate) mod allocator;
 pub(crate) mod cgroup;
 pub(crate) mod clock;
 pub(crate) mod copy;
+mod file;
 pub(crate) mod fork;
 pub(crate) mod limits;
 pub(crate) mod mutex;

@@ -1,12 +1,30 @@
 //! The agent makes areas whose owners are on other hosts.
 use super::Agent;
+use crate::Rank;
 use crate::engine::directory::AGENT;
 use crate::engine::directory::create::{Draft, complete};
+use crate::engine::directory::make::{Maker, make};
 use crate::engine::directory::reclaim::reclaim;
 use crate::engine::directory::spec::{AreaSpec, Tracking};
 use crate::engine::directory::{AreaId, Directory};
+use crate::engine::shared::Shared;
 use crate::error::{Error, Result};
 use crate::segment::element::ElementType;
+
+/// The agent, which serves no rounds.
+struct Outside;
+
+impl Maker for Outside {
+    fn rank(&self) -> Rank {
+        AGENT
+    }
+
+    fn lock<'s>(&mut self, shared: &'s Shared) -> Result<Directory<'s>> {
+        Directory::lock_outside(shared)
+    }
+
+    fn pause(&mut self) {}
+}
 
 impl Agent {
     /// Makes an area whose owner is on another host, and what that one published arrives here ([`Agent::receive`]). Its
@@ -54,22 +72,12 @@ impl Agent {
         reclaim(shared);
         // How the owner finds what it writes is no affair of this host: here, lines are marked as they arrive.
         let spec = &spec.clone().tracking(Tracking::Logged);
-        let draft = Draft::of(spec, element, len, shared.segment.config())?.with_own_memory();
+        let draft = Draft::of(spec, element, len, shared.segment.config())?;
         let draft = match hidden {
             Some((host, note)) => draft.for_elsewhere(Some(host)).hidden(note),
             None => draft.for_elsewhere(None),
         };
-        let creation = Directory::lock_outside(shared)?.begin(&draft, AGENT)?;
-        match creation.fill(shared, &draft, &mut || {}) {
-            Ok(()) => Ok(creation.finish(shared, &draft)),
-            Err(error) => {
-                // If the directory cannot be had, the range is given up with the next creation.
-                if let Ok(directory) = Directory::lock_outside(shared) {
-                    creation.abandon(&directory);
-                }
-                Err(error)
-            }
-        }
+        make(&mut Outside, shared, draft)
     }
 
     /// Gives memory to all reader copies of an area, of which a job on several hosts leaves some without until another host wants

@@ -1,4 +1,5 @@
 //! The areas in use by an agent, and the copies that it has pinned.
+use super::by_slot::BySlot;
 use crate::engine::directory::AreaId;
 use crate::engine::runtime::{Local, Runtime};
 use crate::engine::shared::Shared;
@@ -58,9 +59,9 @@ pub(super) struct Desk {
     /// The areas whose writer copies devices may write.
     pub(super) exposed: RefCell<HashSet<AreaId>>,
     /// Of what source the lines are that are received of an area.
-    pub(super) sources: RefCell<HashMap<AreaId, Source>>,
+    pub(super) sources: RefCell<BySlot<Source>>,
     /// Areas that nobody reads in place, and nobody can, as nothing has arrived since that was found.
-    unviewed: RefCell<HashSet<AreaId>>,
+    unviewed: RefCell<BySlot<()>>,
     /// The labels of what was handed over and waits for the clocks here.
     pub(super) due_labels: RefCell<BTreeSet<u64>>,
     /// Room for what the agent does as whoever opens a round.
@@ -188,16 +189,16 @@ impl Desk {
             line.arrival.reopen();
         }
         let mut unviewed = self.unviewed.borrow_mut();
-        let is_over = unviewed.contains(&area) || line.viewed.is_over(&segment.rounds());
+        let is_over = unviewed.has(area) || line.viewed.is_over(&segment.rounds());
         if is_over {
-            unviewed.insert(area);
+            unviewed.insert(area, ());
         }
         is_over
     }
 
     /// Something arrives in an area, which workers may read in place from now on.
     pub(super) fn may_be_viewed(&self, area: AreaId) {
-        self.unviewed.borrow_mut().remove(&area);
+        self.unviewed.borrow_mut().remove(area);
     }
 
     /// Whether an area in use, whose newest version is `version`, is not one whose round has still to end before the agent may

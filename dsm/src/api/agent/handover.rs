@@ -73,7 +73,7 @@ impl Agent {
             return false;
         }
         // Arrivals from now on have another source than those before.
-        self.desk.sources.borrow_mut().remove(&area);
+        self.desk.sources.borrow_mut().remove(area);
         if parts.slot.agent.arrival.handed_over().is_some() {
             parts.slot.agent.arrival.reopen();
         }
@@ -118,7 +118,7 @@ impl Agent {
         }
         let Some(gone) = self.is_gone_for_good(rank) else { return Ok(false) };
         let Some(version) = parts.reader_copies().version() else { return Ok(false) };
-        self.desk.sources.borrow_mut().remove(&area);
+        self.desk.sources.borrow_mut().remove(area);
         // Of cuts that were never complete.
         restore(&parts, &self.desk.log(area));
         parts.slot.round.term.store(version.term, Ordering::Relaxed);

@@ -4,6 +4,7 @@
 //! its number and counts as long as it lives. All that it knows can be found again in the segment: the next agent begins by
 //! looking at everything.
 pub(crate) mod bell;
+mod by_slot;
 mod create;
 mod departure;
 pub(crate) mod describe;

@@ -1,8 +1,10 @@
 //! Workers make areas, and delete them.
 use super::owned::Owned;
+use crate::Rank;
 use crate::api::worker::Worker;
 use crate::engine::area_core::AreaCore;
-use crate::engine::directory::create::{Creation, Draft};
+use crate::engine::directory::create::Draft;
+use crate::engine::directory::make::{Maker, make};
 use crate::engine::directory::spec::AreaSpec;
 use crate::engine::directory::{AreaId, Directory, LONGEST_WAIT};
 use crate::engine::shared::Shared;
@@ -62,47 +64,9 @@ impl Worker {
 
     fn try_create(&mut self, spec: &AreaSpec, element: ElementType, len: usize) -> Result<AreaId> {
         let shared = self.shared().clone();
-        let mut draft = Draft::of(spec, element, len, shared.segment.config())?;
+        let draft = Draft::of(spec, element, len, shared.segment.config())?;
         self.reclaim();
-        let (mut result, ahead) = self.create_once(&shared, &draft);
-        if ahead && matches!(result, Err(Error::OutOfMemory { .. })) {
-            draft = draft.with_own_memory();
-            result = self.create_once(&shared, &draft).0;
-        }
-        result
-    }
-
-    /// Creates an area; says too whether it tried to reserve memory ahead.
-    fn create_once(&mut self, shared: &Shared, draft: &Draft<'_>) -> (Result<AreaId>, bool) {
-        let begun = self.lock_directory(shared).and_then(|directory| directory.begin(draft, self.rank()));
-        let creation = match begun {
-            Ok(creation) => creation,
-            Err(error) => return (Err(error), false),
-        };
-        let ahead = creation.is_slab();
-        (self.fill(shared, draft, creation), ahead)
-    }
-
-    fn fill(&mut self, shared: &Shared, draft: &Draft<'_>, creation: Creation) -> Result<AreaId> {
-        match creation.fill(shared, draft, &mut || self.keep_up()) {
-            Ok(()) => {
-                // If the directory cannot be had, the area keeps all of it.
-                if creation.is_slab()
-                    && let Ok(directory) = self.lock_directory(shared)
-                {
-                    creation.share(&directory, draft);
-                }
-                Ok(creation.finish(shared, draft))
-            }
-            Err(error) => {
-                // If the directory cannot be had, the range is given up once this worker creates again, leaves or
-                // dies.
-                if let Ok(directory) = self.lock_directory(shared) {
-                    creation.abandon(&directory);
-                }
-                Err(error)
-            }
-        }
+        make(self, &shared, draft)
     }
 
     /// Locks the directory, serving rounds meanwhile.
@@ -115,5 +79,19 @@ impl Worker {
         self.lock_directory(&shared)?.delete(id);
         self.reclaim();
         Ok(())
+    }
+}
+
+impl Maker for Worker {
+    fn rank(&self) -> Rank {
+        self.rank()
+    }
+
+    fn lock<'s>(&mut self, shared: &'s Shared) -> Result<Directory<'s>> {
+        self.lock_directory(shared)
+    }
+
+    fn pause(&mut self) {
+        self.keep_up();
     }
 }

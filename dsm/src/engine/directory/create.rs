@@ -429,6 +429,10 @@ fn reserve(
     present: u32,
     pause: &mut dyn FnMut(),
 ) -> Result<(), ReserveError> {
+    if layout.align != HUGE {
+        // Nothing lies between the parts.
+        return limits::reserve(segment.fd(), offset, layout.footprint(present), pause);
+    }
     if layout.meta_end != 0 {
         limits::reserve(segment.fd(), offset, layout.meta_end, pause)?;
     }
@@ -436,9 +440,7 @@ fn reserve(
     for place in 0..=present.min(layout.copies) {
         huge &= reserve_copy(segment, offset, layout, place, pause)?;
     }
-    if layout.align == HUGE {
-        tracing::info!(bytes = layout.footprint(present), huge_pages = huge, "area memory reserved");
-    }
+    tracing::info!(bytes = layout.footprint(present), huge_pages = huge, "area memory reserved");
     Ok(())
 }
 

@@ -7,6 +7,7 @@
 pub(crate) mod create;
 pub(crate) mod find;
 mod heap;
+pub(crate) mod make;
 pub(crate) mod reclaim;
 pub(crate) mod spec;
 

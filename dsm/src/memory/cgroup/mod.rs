@@ -5,8 +5,10 @@
 //! root; then the part of the path that exists under the mount is walked, at least the mount itself. Limits of
 //! groups above the mount cannot be seen, except for the smallest of them under version 1.
 
+use super::file;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -39,18 +41,53 @@ pub(crate) struct Charge {
     pub used: u64,
 }
 
-/// The memory cgroups of this process, outermost first; none on a host without the controller.
-///
-/// `root` is `/`, or a directory with the same files below it.
+/// Limits from here on are none: version 1 has the largest signed number in whole pages.
+const UNLIMITED: u64 = 1 << 62;
+
+/// The groups that were found last, and what `/proc/self/cgroup` said then.
+static FOUND: Mutex<Option<(String, Arc<[Group]>)>> = Mutex::new(None);
+
+/// The memory cgroups of this process, outermost first; none on a host without the controller. They are looked for again when
+/// the process is in another group: the mounts that show a group stay as long as somebody is in it.
 ///
 /// # Errors
 /// When files of `/proc` are there and cannot be read.
-pub(crate) fn groups(root: &Path) -> io::Result<Vec<Group>> {
-    let Some(memberships) = read_if_present(&root.join("proc/self/cgroup"))? else { return Ok(Vec::new()) };
+pub(crate) fn groups() -> io::Result<Arc<[Group]>> {
+    let root = Path::new("/");
+    let Some(memberships) = memberships(root)? else { return Ok(Arc::default()) };
+    // A child that was forked while another thread had it never gets it.
+    let mut found = FOUND.try_lock().ok();
+    if let Some(Some((last, groups))) = found.as_deref()
+        && *last == memberships
+    {
+        return Ok(groups.clone());
+    }
+    let groups: Arc<[Group]> = groups_of(root, &memberships)?.into();
+    if let Some(found) = &mut found {
+        **found = Some((memberships, groups.clone()));
+    }
+    Ok(groups)
+}
+
+/// The same of a host whose files are below `root`.
+#[cfg(test)]
+pub(super) fn groups_below(root: &Path) -> io::Result<Vec<Group>> {
+    memberships(root)?.map_or(Ok(Vec::new()), |memberships| groups_of(root, &memberships))
+}
+
+fn memberships(root: &Path) -> io::Result<Option<String>> {
+    read_if_present(&root.join("proc/self/cgroup"))
+}
+
+/// The groups of these memberships. `root` is `/`, or a directory with the same files below it.
+///
+/// # Errors
+/// When files of `/proc` are there and cannot be read.
+fn groups_of(root: &Path, memberships: &str) -> io::Result<Vec<Group>> {
     let mounts = read_if_present(&root.join("proc/self/mountinfo"))?.unwrap_or_default();
     let mut groups = Vec::new();
     for interface in [Interface::V1, Interface::V2] {
-        let Some(path) = membership(&memberships, interface) else { continue };
+        let Some(path) = membership(memberships, interface) else { continue };
         // A hierarchy can be mounted several times; the mount that shows most of the path says most.
         let walks = mounts.lines().filter_map(|line| Mount::parse(line, interface));
         let walks = walks.map(|mount| mount.walk(root, path, interface));
@@ -98,6 +135,24 @@ impl Group {
         let busy = stat.sum(&["file_dirty", "file_writeback"]);
         let used = used.saturating_sub(cache.saturating_sub(busy));
         Ok(Some(Charge { limit: limit.min(high), used }))
+    }
+
+    /// The same from as few files as will do: clean page cache counts as used, and `None` also means that the group has no limit.
+    ///
+    /// # Errors
+    /// Those of [`Group::charge`].
+    pub(crate) fn rough_charge(&self) -> io::Result<Option<Charge>> {
+        let (limit, used) = match self.interface {
+            // Only `memory.stat` tells what the group inherits from those that are hidden.
+            Interface::V1 if self.is_own => return self.charge_v1(),
+            Interface::V1 => (self.number("memory.limit_in_bytes")?, "memory.usage_in_bytes"),
+            Interface::V2 => {
+                let high = self.number("memory.high")?.unwrap_or(u64::MAX);
+                (self.number("memory.max")?.map(|max| max.min(high)), "memory.current")
+            }
+        };
+        let Some(limit) = limit.filter(|limit| *limit < UNLIMITED) else { return Ok(None) };
+        Ok(self.number(used)?.map(|used| Charge { limit, used }))
     }
 
     /// The number in a file of the group, with `max` as `u64::MAX`, or `None` when there is no such file.
@@ -209,7 +264,7 @@ fn unescape(field: &str) -> String {
 /// The content of a file, or `None` when there is none or we may not see it.
 fn read_if_present(path: &Path) -> io::Result<Option<String>> {
     use io::ErrorKind::{NotFound, PermissionDenied};
-    match std::fs::read_to_string(path) {
+    match file::read(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => Ok(None),
         // Reading gives this when the group was removed after the file was opened.

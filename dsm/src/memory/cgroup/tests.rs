@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Charge, groups};
+use super::{Charge, groups_below};
 
 /// A directory that stands for `/`, removed when dropped.
 pub(in crate::memory) struct Fixture(PathBuf);
@@ -45,7 +45,7 @@ impl Fixture {
     }
 
     fn charges(&self) -> Vec<(String, Option<Charge>)> {
-        let groups = groups(&self.0).unwrap();
+        let groups = groups_below(&self.0).unwrap();
         groups.into_iter().map(|group| (group.name.clone(), group.charge().unwrap())).collect()
     }
 }
@@ -168,6 +168,6 @@ fn a_damaged_number_is_an_error_that_names_the_file() {
         1,
         3,
     );
-    let error = groups(host.path()).unwrap()[1].charge().unwrap_err().to_string();
+    let error = groups_below(host.path()).unwrap()[1].charge().unwrap_err().to_string();
     assert!(error.ends_with("/sys/fs/cgroup/a/memory.max: expected bytes or \"max\", found \"12 apples\""));
 }

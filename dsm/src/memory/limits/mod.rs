@@ -12,8 +12,10 @@ use rustix::io::Errno;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::cgroup::{self, Group};
+use super::cgroup::{self, Charge, Group};
+use super::file;
 
 #[cfg(test)]
 mod tests;
@@ -22,6 +24,8 @@ mod tests;
 const SLICE: u64 = 16 << 20;
 /// The least that is reserved at a time, in bytes. A multiple of every usual page size.
 const SMALLEST_SLICE: u64 = 64 << 10;
+/// Of how many steps the memory that is free is one at most.
+const STEPS: u64 = 8;
 /// The most that is left to the kernel, in bytes: page tables, other allocations between two looks.
 const LARGEST_MARGIN: u64 = 64 << 20;
 
@@ -67,7 +71,7 @@ pub(crate) enum ReserveError {
 /// # Errors
 /// When `/proc/meminfo` or a file of a cgroup cannot be read or understood.
 pub(crate) fn headroom() -> io::Result<Headroom> {
-    Limits::discover(Path::new("/"))?.headroom()
+    Limits::of_this_process()?.headroom()
 }
 
 /// Allocates the pages of `offset..offset + len` in a memfd that is at least that long, so that writing to
@@ -87,10 +91,10 @@ pub(crate) fn reserve(
     pause: &mut dyn FnMut(),
 ) -> Result<(), ReserveError> {
     let os = |source| ReserveError::Os { call: "read the memory limits", source };
-    let limits = Limits::discover(Path::new("/")).map_err(os)?;
-    reserve_within(fd, offset, len, || {
+    let limits = Limits::of_this_process().map_err(os)?;
+    reserve_within(fd, offset, len, |enough| {
         pause();
-        limits.headroom().map_err(os)
+        limits.headroom_for(enough).map_err(os)
     })
 }
 
@@ -107,12 +111,12 @@ pub(crate) fn punch(fd: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()>
     }
 }
 
-/// [`reserve`] with any source of headroom.
+/// [`reserve`] with any source of headroom, which is told from how many bytes on it makes no difference how many there are.
 fn reserve_within(
     fd: BorrowedFd<'_>,
     offset: u64,
     len: u64,
-    headroom: impl FnMut() -> Result<Headroom, ReserveError>,
+    headroom: impl FnMut(u64) -> Result<Headroom, ReserveError>,
 ) -> Result<(), ReserveError> {
     let mut done = 0;
     let result = reserve_slices(fd, offset, len, headroom, &mut done);
@@ -129,7 +133,7 @@ fn reserve_slices(
     fd: BorrowedFd<'_>,
     offset: u64,
     len: u64,
-    mut headroom: impl FnMut() -> Result<Headroom, ReserveError>,
+    mut headroom: impl FnMut(u64) -> Result<Headroom, ReserveError>,
     done: &mut u64,
 ) -> Result<(), ReserveError> {
     let call = "fallocate";
@@ -141,7 +145,9 @@ fn reserve_slices(
     let mut largest_slice = SLICE;
     while *done < len {
         let left = len - *done;
-        let Headroom { free, limit, payer } = headroom()?;
+        // The whole step, and all that is left.
+        let enough = left.max(STEPS * left.min(largest_slice));
+        let Headroom { free, limit, payer } = headroom(enough)?;
         if free < left {
             // Memory that is reserved already is going to be punched out, hence free again.
             return Err(ReserveError::OutOfMemory {
@@ -153,7 +159,7 @@ fn reserve_slices(
         }
         // Several processes may be at this at once: the less is left, the smaller the steps.
         let step =
-            (free / 8 / SMALLEST_SLICE * SMALLEST_SLICE).clamp(SMALLEST_SLICE, largest_slice).min(left);
+            (free / STEPS / SMALLEST_SLICE * SMALLEST_SLICE).clamp(SMALLEST_SLICE, largest_slice).min(left);
         match fallocate(fd, FallocateFlags::KEEP_SIZE, offset + *done, step) {
             Ok(()) => *done += step,
             // The kernel drops a slice that a signal interrupts; smaller ones get through between signals.
@@ -161,6 +167,7 @@ fn reserve_slices(
                 largest_slice = (largest_slice / 2).max(SMALLEST_SLICE);
             }
             Err(Errno::NOSPC | Errno::NOMEM) => {
+                let Headroom { limit, payer, .. } = headroom(u64::MAX)?;
                 return Err(ReserveError::OutOfMemory { asked: len, free: *done, limit, payer });
             }
             Err(error) => return Err(ReserveError::Os { call, source: error.into() }),
@@ -184,23 +191,39 @@ fn page_size() -> u64 {
 struct Limits {
     meminfo: PathBuf,
     /// Outermost first, so that the outermost of equal limits is named.
-    groups: Vec<Group>,
+    groups: Arc<[Group]>,
 }
 
 impl Limits {
-    fn discover(root: &Path) -> io::Result<Self> {
-        Ok(Self { meminfo: root.join("proc/meminfo"), groups: cgroup::groups(root)? })
+    fn of_this_process() -> io::Result<Self> {
+        Ok(Self { meminfo: "/proc/meminfo".into(), groups: cgroup::groups()? })
+    }
+
+    /// Of a host whose files are below `root`.
+    #[cfg(test)]
+    fn below(root: &Path) -> io::Result<Self> {
+        Ok(Self { meminfo: root.join("proc/meminfo"), groups: cgroup::groups_below(root)?.into() })
     }
 
     fn headroom(&self) -> io::Result<Headroom> {
+        self.least(Group::charge)
+    }
+
+    /// The same, or at least `enough` if there is more: the files that say what could be reclaimed are read if it matters.
+    fn headroom_for(&self, enough: u64) -> io::Result<Headroom> {
+        let rough = self.least(Group::rough_charge)?;
+        if rough.free >= enough { Ok(rough) } else { self.headroom() }
+    }
+
+    fn least(&self, charge: impl Fn(&Group) -> io::Result<Option<Charge>>) -> io::Result<Headroom> {
         let (available, total) = host_memory(&self.meminfo)?;
         let mut least = Headroom {
             free: available.saturating_sub(margin(total)),
             limit: total,
             payer: "host".to_owned(),
         };
-        for group in &self.groups {
-            let Some(charge) = group.charge()? else { continue };
+        for group in self.groups.iter() {
+            let Some(charge) = charge(group)? else { continue };
             let free = charge.limit.saturating_sub(charge.used).saturating_sub(margin(charge.limit));
             if free < least.free {
                 least = Headroom { free, limit: charge.limit, payer: format!("cgroup {}", group.name) };
@@ -220,7 +243,7 @@ fn host_memory(meminfo: &Path) -> io::Result<(u64, u64)> {
     let in_file = |kind, message: &dyn std::fmt::Display| {
         io::Error::new(kind, format!("{}: {message}", meminfo.display()))
     };
-    let text = std::fs::read_to_string(meminfo).map_err(|error| in_file(error.kind(), &error))?;
+    let text = file::read(meminfo).map_err(|error| in_file(error.kind(), &error))?;
     let field = |name: &str| {
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB"));
         let bytes = value.and_then(|kib| kib.trim().parse::<u64>().ok()?.checked_mul(1024));

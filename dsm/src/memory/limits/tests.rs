@@ -41,7 +41,7 @@ fn host(name: &str, total_mib: u64, available_mib: u64) -> Fixture {
 }
 
 fn headroom_of(root: &Fixture) -> Headroom {
-    Limits::discover(root.path()).unwrap().headroom().unwrap()
+    Limits::below(root.path()).unwrap().headroom().unwrap()
 }
 
 #[test]
@@ -66,6 +66,54 @@ fn the_tightest_ancestor_limits_and_is_named() {
 }
 
 #[test]
+fn what_can_be_reclaimed_is_only_read_if_it_matters() {
+    for version in [1, 2] {
+        let host = host("reclaim", 4096, 4000);
+        let (limit, used, cache) = (160 * MIB, 130 * MIB, 20 * MIB);
+        let of_a = match version {
+            1 => {
+                host.file("proc/self/cgroup", "4:memory:/a/b\n")
+                    .file("proc/self/mountinfo", "35 31 0:32 / /cg rw - cgroup cgroup rw,memory\n")
+                    .v1("cg", i64::MAX as u64 - 4095, 0, 0)
+                    .v1("cg/a/b", 1000 * MIB, used, 0)
+                    .v1("cg/a", limit, used, cache);
+                "cg/a/memory.stat"
+            }
+            _ => {
+                host.file("proc/self/cgroup", "0::/a/b\n")
+                    .file("proc/self/mountinfo", "31 23 0:28 / /cg rw - cgroup2 cgroup2 rw\n")
+                    .v2("cg/a/b", "max", used, 0)
+                    .v2("cg/a", &limit.to_string(), used, cache);
+                "cg/a/memory.stat"
+            }
+        };
+        let limits = Limits::below(host.path()).unwrap();
+        let rough = limits.headroom_for(20 * MIB).unwrap();
+        let expected = |free| Headroom { free, limit, payer: "cgroup /a".into() };
+        assert_eq!(rough, expected(20 * MIB), "version {version}");
+        let exact = limits.headroom_for(20 * MIB + 1).unwrap();
+        let dirty = if version == 1 { 0 } else { 3 };
+        assert_eq!(exact, expected(40 * MIB - dirty), "version {version}");
+        assert_eq!(limits.headroom().unwrap(), exact, "version {version}");
+        // A damaged one shows that it is not read where it does not matter.
+        host.file(of_a, [0xff]);
+        assert_eq!(limits.headroom_for(20 * MIB).unwrap(), rough, "version {version}");
+        assert!(limits.headroom_for(20 * MIB + 1).is_err(), "version {version}");
+    }
+}
+
+#[test]
+fn a_version_1_limit_that_is_inherited_counts_also_in_a_rough_look() {
+    let host = host("rough-inherited", 4096, 4000);
+    host.file("proc/self/cgroup", "4:memory:/docker/abc\n")
+        .file("proc/self/mountinfo", "35 31 0:32 /docker/abc /cg rw - cgroup cgroup rw,memory\n")
+        .v1("cg", i64::MAX as u64, 50 * MIB, 0)
+        .file("cg/memory.stat", format!("hierarchical_memory_limit {}\n", 160 * MIB));
+    let limits = Limits::below(host.path()).unwrap();
+    assert_eq!(limits.headroom_for(1).unwrap().free, 100 * MIB);
+}
+
+#[test]
 fn version_1_limits_next_to_an_empty_version_2() {
     let host = host("hybrid", 4096, 4000);
     host.file("proc/self/cgroup", "4:memory:/a\n0::/\n")
@@ -85,7 +133,7 @@ fn version_1_limits_next_to_an_empty_version_2() {
 fn damaged_meminfo_is_an_error_that_names_the_file() {
     let host = Fixture::new("meminfo");
     host.file("proc/meminfo", "MemTotal: many kB\nMemAvailable: 3 kB\n");
-    let error = Limits::discover(host.path()).unwrap().headroom().unwrap_err();
+    let error = Limits::below(host.path()).unwrap().headroom().unwrap_err();
     assert!(error.to_string().ends_with("/proc/meminfo: no number of kB after MemTotal:"), "{error}");
 }
 
@@ -127,7 +175,7 @@ fn more_than_the_host_has_is_refused_before_anything_is_reserved() {
 fn memory_that_runs_out_on_the_way_leaves_nothing_reserved() {
     let file = memfd(64 * MIB);
     let mut free = [64, 56, 48, 12].map(|mib| mib * MIB).into_iter();
-    let next = || Ok(Headroom { free: free.next().unwrap(), limit: 64 * MIB, payer: "host".into() });
+    let next = |_enough| Ok(Headroom { free: free.next().unwrap(), limit: 64 * MIB, payer: "host".into() });
     let error = reserve_within(file.as_fd(), 0, 40 * MIB, next).unwrap_err();
     // Slices of an eighth of what was free: 8, 7 and 6 MiB.
     let message = "out of memory: asked for 41943040 bytes, 34603008 of 67108864 are free for host";
@@ -175,6 +223,8 @@ fn a_cgroup_limit_is_an_error_and_not_a_kill() {
 
 /// The child: it enters the cgroup, and asks for too much, for less, and again for too much.
 fn live_in_cgroup(dir: &Path) {
+    // What is known of the group that it was in before does not count.
+    assert!(!headroom().unwrap().payer.contains("hectare-test-"));
     fs::write(dir.join("cgroup.procs"), std::process::id().to_string()).unwrap();
     let file = memfd(256 * MIB);
     let refused = |file: &File| {
