@@ -24,8 +24,18 @@ const FOR_GOOD: [i32; 2] = [0, 2];
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(2)];
 /// The time limit for answers of an agent that another daemon started, and the time between two checks whether the job is over.
 const ANSWER: Duration = Duration::from_millis(500);
-/// An agent that lived this long did not fail at its start: the pause is the first one again.
+/// An agent that lived this long did not fail at its start.
 const LONG: Duration = Duration::from_secs(10);
+/// An agent that lived so many times the pause before it did not die because the pause was short: the next is the first one again.
+const PAUSES_LIVED: u32 = 10;
+
+/// The pause before an agent is replaced that lived so long, if there was this pause before it; none before the first.
+fn pause_after(lived: Duration, last: Option<Duration>, longest: Duration) -> Duration {
+    match last {
+        Some(last) if lived < last * PAUSES_LIVED => (last * 2).min(longest),
+        _ => PAUSES[0],
+    }
+}
 
 /// The longest pause before an agent is replaced, such that several in a row are no silence that ends the job.
 fn longest_pause(hosts: &JobHosts) -> Duration {
@@ -95,7 +105,8 @@ impl Shared {
     }
 
     fn watch(&self, mut child: Child) {
-        let mut pause = PAUSES[0];
+        let longest = longest_pause(&self.order.hosts);
+        let mut pause = None;
         let mut failing: Option<Instant> = None;
         loop {
             let since = Instant::now();
@@ -126,13 +137,16 @@ impl Shared {
                 Err(error) => warn!(job = self.order.job, %error, "the agent is lost and is started again"),
             }
             COUNTS.agent_ended("started_again");
-            if since.elapsed() > LONG {
-                (pause, failing) = (PAUSES[0], None);
+            let lived = since.elapsed();
+            if lived > LONG {
+                failing = None;
             }
             let failing = *failing.get_or_insert_with(Instant::now);
+            let mut next = pause_after(lived, pause, longest);
             child = loop {
-                std::thread::sleep(pause);
-                pause = (pause * 2).min(longest_pause(&self.order.hosts));
+                std::thread::sleep(next);
+                pause = Some(next);
+                next = pause_after(Duration::ZERO, pause, longest);
                 match self.spawn(failing.elapsed()) {
                     Ok(Some(child)) => break child,
                     Ok(None) => return self.clear(),
@@ -243,6 +257,22 @@ impl Drop for Agent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pauses_grow_while_agents_die_at_once() {
+        let [first, longest] = PAUSES;
+        let after = |lived| {
+            let mut pause = None;
+            std::iter::repeat_with(|| *pause.insert(pause_after(lived, pause, longest)))
+                .take(20)
+                .collect::<Vec<_>>()
+        };
+        let pauses = after(Duration::from_millis(5));
+        assert_eq!(pauses[..3], [first, first * 2, first * 4]);
+        assert_eq!(pauses[19], longest);
+        // Those that are killed again and again did work.
+        assert_eq!(after(Duration::from_millis(500)), [first; 20]);
+    }
 
     #[test]
     fn pauses_between_agents_are_short_beside_the_time_out() {
