@@ -14,10 +14,14 @@ COPY . .
 RUN cargo build --release --locked -p hectare-daemon -p matrix_completion --bins
 
 FROM debian:bookworm-slim
+# The first process of a container has to look after those whose parents have ended.
+RUN apt-get update && apt-get install -y --no-install-recommends tini && rm -rf /var/lib/apt/lists/*
 RUN useradd --create-home hectare
 COPY --from=build /src/target/release/hectare /src/target/release/hectared /src/target/release/matrix_completion /usr/local/bin/
 COPY --from=build /src/LICENSE-MIT /src/LICENSE-APACHE /usr/local/share/doc/hectare/
 USER hectare
-# A run directory of the user's own; without /run/user it would be in /tmp.
+# A run directory of the user's own. For other users, and with --read-only, it is to be elsewhere: -e HECTARE_RUN_DIR=/tmp/hectare
+# --tmpfs /tmp.
 ENV HECTARE_RUN_DIR=/home/hectare/run
+ENTRYPOINT ["tini", "--"]
 CMD ["hectared"]
