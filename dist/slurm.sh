@@ -11,13 +11,19 @@ set -euo pipefail
 
 export HECTARE_RUN_DIR=/tmp/hectare-$UID-$SLURM_JOB_ID
 on_each_node=(srun --ntasks-per-node=1 --ntasks="$SLURM_NNODES" --overlap)
-"${on_each_node[@]}" hectared &
+# Runs until its standard input ends, or SLURM ends it (scancel, a time limit), and takes the run directory along.
+daemon='trap : TERM
+hectared <&- &
+cat >/dev/null || true
+kill $!; wait $!; wait $!
+rm -rf -- "$HECTARE_RUN_DIR"'
+exec {open}> >(HECTARE_LOG=${HECTARE_LOG:-warn} exec "${on_each_node[@]}" bash -c "$daemon")
 daemons=$!
-trap 'kill $daemons; wait $daemons || true; "${on_each_node[@]}" rm -rf -- "$HECTARE_RUN_DIR"' EXIT
+trap 'exec {open}>&-; wait $daemons || true' EXIT
 # Until all of them are there.
 for _ in $(seq 60); do
-    "${on_each_node[@]}" hectare ping >/dev/null 2>&1 && break
+    "${on_each_node[@]}" hectare ping >/dev/null 2>&1 {open}>&- </dev/null && break
     sleep 1
 done
 
-hectare run --slurm -- "$@"
+hectare run --slurm -- "$@" {open}>&- </dev/null
