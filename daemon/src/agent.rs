@@ -1,7 +1,6 @@
 //! Agents of jobs on several hosts: a process for each, started by the daemon, watched, and started again when it has died.
 //!
 //! The daemon never maps a job's memory: its agent does, in a process of its own, which has the memory as its standard input.
-use crate::config::Log;
 use crate::logging;
 use crate::metrics::counts::COUNTS;
 use hectare_agent::Order;
@@ -18,6 +17,8 @@ use tracing::{error, info, warn};
 pub const WORD: &str = "agent";
 /// The variable that holds its [`Order`], as JSON.
 const ORDER: &str = "HECTARE_AGENT_ORDER";
+/// The variable that holds how its daemon logs, as JSON.
+const LOG: &str = "HECTARE_AGENT_LOG";
 /// The exit code of an agent that is not to be started again.
 const FOR_GOOD: [i32; 2] = [0, 2];
 /// The pause before a dead agent is replaced, at first and at most.
@@ -51,7 +52,8 @@ fn longest_failing(hosts: &JobHosts) -> Duration {
 /// Runs this process as the agent of a job, by an order of the daemon; for `hectared`.
 pub fn run() -> ExitCode {
     // Without a log there is still an agent.
-    let _ = logging::start(&Log::default());
+    let log = std::env::var(LOG).ok().and_then(|log| serde_json::from_str(&log).ok());
+    let _ = logging::start(&log.unwrap_or_default());
     let code = hectare_agent::main_of(&std::env::var(ORDER).unwrap_or_default());
     logging::finish();
     ExitCode::from(code)
@@ -97,6 +99,7 @@ impl Shared {
             .arg0("hectared")
             .args([WORD, &self.order.job])
             .env(ORDER, serde_json::to_string(&order)?)
+            .env(LOG, serde_json::to_string(&logging::running())?)
             .stdin(Stdio::from(self.memory.try_clone()?));
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         state.pipe = child.stdout.take();

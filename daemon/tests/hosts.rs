@@ -459,3 +459,19 @@ fn hosts_that_cannot_take_part_are_named() {
     let said = cluster.run(&["--hosts", &list], "true");
     assert!(said.code == 3 && said.err.contains(&second) && said.err.contains("no daemon runs"), "{said:?}");
 }
+
+#[test]
+fn agents_log_as_their_daemons_do() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let list = cluster.list(1);
+    let said = cluster.run(&["--hosts", &list, "--job", "logged"], "true");
+    assert_eq!(said.code, 0, "{said:?}");
+    cluster.assert_nothing_is_left();
+    for daemon in &cluster.daemons {
+        // Standard error has the lines of both.
+        daemon.wait_for("the agent is here");
+        let log = daemon.log();
+        let of_agent = log.lines().filter(|line| line.contains("the agent is here"));
+        assert!(of_agent.clone().all(|line| line.starts_with('{')), "{log}");
+    }
+}

@@ -144,7 +144,8 @@ fn torchrun_and_mpirun_say_ranks_and_hosts_too() {
     // Without a launcher's variables, or without a place to meet, nothing begins.
     let said = launch(&cluster, 1, &["--job", "mpi"], "true", open_mpi);
     assert!(
-        said.iter().all(|said| said.code == 2 && said.err.contains("--rendezvous HOST:PORT")),
+        said.iter()
+            .all(|said| said.code == 2 && said.err.contains("say it by --rendezvous HOST or HOST:PORT")),
         "{said:#?}"
     );
     let wrong = ["--job", "mpi", "--rendezvous", "localhost:port"];
@@ -214,8 +215,8 @@ fn who_cannot_take_part_is_named_on_all_hosts() {
     cluster.assert_nothing_is_left();
     // A host that does not come, and a meeting place where nobody is.
     for (rank, parts) in [
-        (0, ["of 2 ranks, only those of 1 host came", "port 61711"]),
-        (1, ["10.77.0.1:61711", "rank 0 does not answer"]),
+        (0, ["of 2 ranks, only those of 1 host came", "port 62813"]),
+        (1, ["10.77.0.1:62813", "rank 0 does not answer"]),
     ] {
         let at = At { rank, local: 0, host: rank, size: 2, here: 1 };
         let output = command(&cluster, rank, &["--timeout", "2"], "echo begun", slurm(at)).output().unwrap();
@@ -228,4 +229,68 @@ fn who_cannot_take_part_is_named_on_all_hosts() {
         );
     }
     cluster.assert_nothing_is_left();
+}
+
+#[test]
+fn a_restart_that_torchrun_counts_on_one_host_alone_is_one_start() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let variables = |at: At| {
+        let restarts = [("TORCHELASTIC_RESTART_COUNT", (1 - at.host).to_string())];
+        torchrun(&cluster, at).into_iter().chain(restarts).collect()
+    };
+    let all = launch(&cluster, 1, &["--timeout", "15"], "echo $HECTARE_JOB", variables);
+    assert!(all.iter().all(|said| said.code == 0 && said.out == "torchrun-29500\n"), "{all:#?}");
+    cluster.assert_nothing_is_left();
+}
+
+#[test]
+fn several_starts_at_a_time_meet_at_one_host() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let place = cluster.network.address(0).to_string();
+    // Step 1 of a job, and step 0 of the next one; and two of another launcher.
+    let step = |job: u32, step: u32| {
+        move |at| {
+            let own = [("SLURM_JOB_ID", job.to_string()), ("SLURM_STEP_ID", step.to_string())];
+            slurm(at).into_iter().chain(own).collect::<Variables>()
+        }
+    };
+    let mpi = |name: &'static str| {
+        let args = ["--job", name, "--rendezvous", place.as_str(), "--timeout", "30"].map(str::to_owned);
+        (args.to_vec(), open_mpi as fn(At) -> Variables)
+    };
+    let cluster = &cluster;
+    let begin = |args: &[String], variables: &dyn Fn(At) -> Variables| {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let said = launch(cluster, 1, &args, "sleep 2; echo $HECTARE_JOB", variables);
+        assert!(said.iter().all(|said| said.code == 0), "{said:#?}");
+        said.into_iter().map(|said| said.out).collect::<Vec<_>>()
+    };
+    let timeout = ["--timeout", "30"].map(str::to_owned);
+    std::thread::scope(|scope| {
+        let begin = &begin;
+        let timeout = &timeout;
+        let slurms = [(50, 1), (51, 0)].map(|(job, number)| {
+            scope.spawn(move || (begin(timeout, &step(job, number)), format!("slurm-{job}-{number}\n")))
+        });
+        let mpis = ["one", "two"].map(|name| {
+            let (args, variables) = mpi(name);
+            scope.spawn(move || (begin(&args, &variables), format!("{name}\n")))
+        });
+        for start in slurms.into_iter().chain(mpis) {
+            let (said, name) = start.join().expect("both hosts have met");
+            assert_eq!(said, [name.clone(), name]);
+        }
+    });
+    cluster.assert_nothing_is_left();
+}
+
+#[test]
+fn a_host_without_a_daemon_is_told_so() {
+    let mut command = Command::new(HECTARE);
+    command.env("HECTARE_RUN_DIR", "/nonexistent/run").args(["run", "--launched", "--", "true"]);
+    command.envs(slurm(At { rank: 0, local: 0, host: 0, size: 2, here: 1 }));
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("no daemon runs for /nonexistent/run"), "{said}");
 }

@@ -2,11 +2,6 @@
 use super::slurm::{counts, nodes};
 use std::fmt;
 
-/// Ports at which the hosts of a SLURM step meet, above those that systems give to whoever asks for none.
-const PORTS: [u64; 2] = [61_000, 4_000];
-/// The port without SLURM and torchrun.
-const PORT: u16 = 61_000;
-
 /// The place of a process among those of a program on several hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seat {
@@ -20,8 +15,8 @@ pub struct Seat {
     pub local_size: u32,
     /// The host of rank 0, if the launcher says it.
     pub first_host: Option<String>,
-    /// The port at which hosts meet there.
-    pub port: u16,
+    /// The port at which hosts meet there, if the launcher says it.
+    pub port: Option<u16>,
     /// An identifier that is the same for all processes of this start, and of no other.
     pub job: Option<String>,
 }
@@ -66,6 +61,9 @@ struct Launcher {
     job: &'static [&'static str],
 }
 
+/// The number of times that torchrun has restarted the processes of this host. It differs from host to host.
+const RESTARTS: &str = "TORCHELASTIC_RESTART_COUNT";
+
 /// SLURM comes last: its variables are also in the environment of what other launchers start inside of its allocations.
 const LAUNCHERS: [Launcher; 4] = [
     Launcher {
@@ -87,7 +85,7 @@ const LAUNCHERS: [Launcher; 4] = [
         sizes: &["WORLD_SIZE"],
         local_rank: "LOCAL_RANK",
         local_size: Some("LOCAL_WORLD_SIZE"),
-        job: &["TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_PORT"],
+        job: &["TORCHELASTIC_RUN_ID", RESTARTS, "MASTER_PORT"],
     },
     Launcher {
         rank: "SLURM_PROCID",
@@ -151,7 +149,9 @@ pub fn seat(variable: impl Fn(&str) -> Option<String>) -> Result<Seat, SeatError
                 &format!("there are {here} of {size} processes here"),
             ));
         }
-        let mut words: Vec<String> = job.iter().filter_map(|name| variable(name)).collect();
+        let is_on_one_host = here == size;
+        let names = job.iter().filter(|name| is_on_one_host || **name != RESTARTS);
+        let mut words: Vec<String> = names.filter_map(|name| variable(name)).collect();
         // A step that the shell names means nothing without its job.
         words.retain(|word| word != "none");
         let prefix = match name {
@@ -161,9 +161,8 @@ pub fn seat(variable: impl Fn(&str) -> Option<String>) -> Result<Seat, SeatError
         let job = (!words.is_empty()).then(|| format!("{prefix}-{}", words.join("-")));
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let job = job.map(|job| job.chars().map(|c| if fits(c) { c } else { '-' }).collect());
-        let first_host = first_host(&variable)?;
-        let port =
-            port(torch_port(&variable)?, number("SLURM_JOB_ID")?, number("SLURM_STEP_ID").ok().flatten());
+        let first_host = first_host(&variable, name == "SLURM_PROCID")?;
+        let port = torch_port(&variable)?;
         return Ok(Seat { rank, size, local_rank: local, local_size: here, first_host, port, job });
     }
     Err(SeatError::None)
@@ -184,12 +183,20 @@ fn slurm_tasks(variable: &impl Fn(&str) -> Option<String>, beside: &'static str)
     all.get(node).copied().ok_or_else(none)
 }
 
-/// The host of rank 0: torchrun says it, and SLURM's list begins with it.
-fn first_host(variable: &impl Fn(&str) -> Option<String>) -> Result<Option<String>, SeatError> {
+/// The host of rank 0: torchrun says it, and SLURM's list begins with it, unless the user has said which rank is where: SLURM sorts
+/// the list. Another launcher within an allocation starts its helpers by steps of SLURM, a different one on each host or none.
+fn first_host(
+    variable: &impl Fn(&str) -> Option<String>,
+    is_slurm: bool,
+) -> Result<Option<String>, SeatError> {
     if let Some(host) = variable("MASTER_ADDR") {
         return Ok(Some(host));
     }
-    for name in ["SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"] {
+    if is_slurm && variable("SLURM_DISTRIBUTION").is_some_and(|how| how.starts_with("arbitrary")) {
+        return Ok(None);
+    }
+    let lists = ["SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"];
+    for name in if is_slurm { &lists[..] } else { &lists[1..] } {
         if let Some(value) = variable(name) {
             let wrong = |error: super::SlurmError| SeatError::Value {
                 name,
@@ -208,18 +215,6 @@ fn torch_port(variable: &impl Fn(&str) -> Option<String>) -> Result<Option<u16>,
     let next = value.parse::<u16>().ok().and_then(|port| port.checked_add(1));
     let what = "not a port from 0 to 65534 (the port after it is used)";
     next.map(Some).ok_or_else(|| SeatError::Value { name: "MASTER_PORT", value, what: what.into() })
-}
-
-/// The port at which the hosts meet: that after torchrun's, or one that SLURM's numbers of job and step give.
-fn port(torch: Option<u16>, job: Option<u32>, step: Option<u32>) -> u16 {
-    match (torch, job) {
-        (Some(port), _) => port,
-        (None, Some(job)) => {
-            let number = u64::from(job) + u64::from(step.unwrap_or_default());
-            u16::try_from(PORTS[0] + number % PORTS[1]).unwrap_or(PORT)
-        }
-        (None, None) => PORT,
-    }
 }
 
 #[cfg(test)]
@@ -247,7 +242,7 @@ mod tests {
     fn slurm_says_nodes_and_tasks() {
         let seat = of(&SLURM).unwrap();
         assert_eq!((seat.rank, seat.size, seat.local_rank, seat.local_size), (3, 5, 1, 3));
-        assert_eq!((seat.first_host.as_deref(), seat.port), (Some("n07"), 61_125));
+        assert_eq!((seat.first_host.as_deref(), seat.port), (Some("n07"), None));
         assert_eq!(seat.job.as_deref(), Some("slurm-4123-2"));
     }
 
@@ -265,7 +260,19 @@ mod tests {
         assert_eq!(seat.job.as_deref(), Some("ompi-prterun-n07-812-1"));
         let pmi = [("PMI_RANK", "1"), ("PMI_SIZE", "2"), ("MPI_LOCALRANKID", "0"), ("MPI_LOCALNRANKS", "1")];
         let seat = of(&pmi).unwrap();
-        assert_eq!((seat.first_host, seat.job, seat.port), (None, None, 61_000));
+        assert_eq!((seat.first_host, seat.job, seat.port), (None, None, None));
+        // Its helpers are steps on the other nodes.
+        let helper = [("SLURM_STEP_NODELIST", "n08"), ("SLURM_STEP_ID", "4")];
+        let other = of(&[&helper[..], &SLURM[..], &mpi].concat()).unwrap();
+        assert_eq!(other.first_host.as_deref(), Some("n07"));
+    }
+
+    #[test]
+    fn the_place_of_rank_0_is_unknown_where_the_user_places_ranks() {
+        for (how, first) in [("arbitrary", None), ("arbitrary,Pack", None), ("block:cyclic", Some("n07"))] {
+            let seat = of(&[&SLURM[..], &[("SLURM_DISTRIBUTION", how)]].concat()).unwrap();
+            assert_eq!(seat.first_host.as_deref(), first, "{how}");
+        }
     }
 
     #[test]
@@ -302,8 +309,12 @@ mod tests {
             ("TORCHELASTIC_RESTART_COUNT", "0"),
         ];
         let seat = of(&torch).unwrap();
-        assert_eq!((seat.first_host.as_deref(), seat.port), (Some("10.0.0.1"), 29501));
-        assert_eq!(seat.job.as_deref(), Some("torchrun-0-29500"));
+        assert_eq!((seat.first_host.as_deref(), seat.port), (Some("10.0.0.1"), Some(29501)));
+        assert_eq!(seat.job.as_deref(), Some("torchrun-29500"));
+        // On one host, a restart is told from the start before it, which may still be ending.
+        let mut alone = torch;
+        (alone[0].1, alone[1].1, alone[6].1, alone[7].1) = ("0", "1", "my run", "2");
+        assert_eq!(of(&alone).unwrap().job.as_deref(), Some("torchrun-my-run-2-29500"));
     }
 
     #[test]

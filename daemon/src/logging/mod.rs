@@ -3,7 +3,7 @@ mod sink;
 
 use crate::config::{Format, Level, Log};
 pub(crate) use sink::Sink;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -11,6 +11,7 @@ use tracing_subscriber::{Layer, Registry, fmt, reload};
 
 /// The log of this process.
 struct Running {
+    log: Mutex<Log>,
     level: reload::Handle<LevelFilter, Registry>,
     sink: Sink,
 }
@@ -42,7 +43,7 @@ pub fn start(log: &Log) -> std::io::Result<()> {
     };
     if tracing_subscriber::registry().with(level).with(lines).try_init().is_ok() {
         // Set once: only the first call gets here.
-        let _ = RUNNING.set(Running { level: handle, sink });
+        let _ = RUNNING.set(Running { log: Mutex::new(*log), level: handle, sink });
     }
     Ok(())
 }
@@ -52,7 +53,14 @@ pub(crate) fn set_level(level: Level) {
     if let Some(running) = RUNNING.get() {
         // It fails only for a subscriber that is gone, and this one stays.
         let _ = running.level.reload(filter(level));
+        running.log.lock().unwrap_or_else(PoisonError::into_inner).level = level;
     }
+}
+
+/// How this process logs now.
+pub(crate) fn running() -> Log {
+    let log = RUNNING.get().map(|running| *running.log.lock().unwrap_or_else(PoisonError::into_inner));
+    log.unwrap_or_default()
 }
 
 /// Waits until what was logged is written, but no longer than a moment: nobody may be reading it.

@@ -10,11 +10,17 @@ use crate::cli::failure::{HostFailed, Usage};
 use crate::cli::{exit, output::one_line};
 use crate::hosts::{Seat, seat};
 use anyhow::{Context, Result, bail};
+use fnv::FnvHasher;
 use hectare_dsm::Job;
 use hectare_session::ClusterKey;
 use hectare_wire::{Connection, JobHosts, JobSettings, Member, Request, RunDir, check_job_name};
+use std::hash::Hasher;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::ops::RangeInclusive;
 use std::time::Instant;
+
+/// The ports at which hosts meet, above those that systems give to whoever asks for none.
+const PORTS: RangeInclusive<u16> = 61_000..=64_999;
 
 /// The rank that is to be started here.
 pub(in super::super) struct Joined {
@@ -81,7 +87,7 @@ fn make(
         _ => error,
     })?;
     let key_file = path.to_str().with_context(|| format!("{} is no UTF-8", path.display()))?.to_owned();
-    let (place, address) = meeting_place(seat, on)?;
+    let (place, address) = meeting_place(seat, on, job)?;
     // The agent takes the port when the job is made.
     let mut reserved = None;
     let mut reserve = |address: IpAddr| -> Result<Guest> {
@@ -190,8 +196,8 @@ fn reserve(on: &HostOptions, address: IpAddr) -> Result<Place> {
 ///
 /// # Errors
 /// Wrong usage, if nobody has said where or has written no port; a name that cannot be looked up is this host's failure.
-fn meeting_place(seat: &Seat, on: &HostOptions) -> Result<(String, SocketAddr)> {
-    let (host, port) = named_place(seat, on).usage()?;
+fn meeting_place(seat: &Seat, on: &HostOptions, job: &str) -> Result<(String, SocketAddr)> {
+    let (host, port) = named_place(seat, on, job).usage()?;
     let unknown = |why: String| HostFailed::new(host_name(), format!("the meeting place {host} {why}"));
     let found = (host.as_str(), port).to_socket_addrs();
     let found = found.map_err(|error| unknown(format!("is unknown here: {error}")))?;
@@ -202,14 +208,24 @@ fn meeting_place(seat: &Seat, on: &HostOptions) -> Result<(String, SocketAddr)> 
 }
 
 /// Its name and port, as the user or the launcher says.
-fn named_place(seat: &Seat, on: &HostOptions) -> Result<(String, u16)> {
+fn named_place(seat: &Seat, on: &HostOptions, job: &str) -> Result<(String, u16)> {
+    let port = seat.port.unwrap_or_else(|| port_of(job));
     match (&on.rendezvous, &seat.first_host) {
-        (Some(place), _) => split_place(place, seat.port).with_context(|| format!("--rendezvous {place}")),
-        (None, Some(host)) => Ok((host.clone(), seat.port)),
+        (Some(place), _) => split_place(place, port).with_context(|| format!("--rendezvous {place}")),
+        (None, Some(host)) => Ok((host.clone(), port)),
         (None, None) => {
-            bail!("the launcher does not say which host has rank 0: say it by --rendezvous HOST:PORT")
+            bail!("the launcher does not say which host has rank 0: say it by --rendezvous HOST or HOST:PORT")
         }
     }
+}
+
+/// The port of a job's name: the same on all hosts, and hardly ever that of another start with the same first host.
+fn port_of(job: &str) -> u16 {
+    let mut hash = FnvHasher::default();
+    hash.write(job.as_bytes());
+    let (first, count) = (*PORTS.start(), u64::from(PORTS.end() - PORTS.start()) + 1);
+    // Below `count`, which is a number of 16 bits.
+    first + (hash.finish() % count) as u16
 }
 
 /// `HOST`, `HOST:PORT`, and the same with an address of IPv6, which is in brackets if a port follows.
@@ -244,7 +260,24 @@ fn host_name() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::split_place;
+    use super::{PORTS, port_of, split_place};
+
+    #[test]
+    fn starts_at_the_same_time_have_ports_of_their_own() {
+        // Of each job the first steps, and of Open MPI's names, which differ in their last digits.
+        let slurm = (4000..4050).flat_map(|job| (0..4).map(move |step| format!("slurm-{job}-{step}")));
+        let mpi = (0..200).map(|number| format!("ompi-{}", 2_403_205_121u64 + number * 65_536));
+        for names in [slurm.collect::<Vec<_>>(), mpi.collect()] {
+            let ports: Vec<u16> = names.iter().map(|name| port_of(name)).collect();
+            assert!(ports.iter().all(|port| PORTS.contains(port)));
+            let equal =
+                (0..200).flat_map(|a| (0..a).map(move |b| (a, b))).filter(|(a, b)| ports[*a] == ports[*b]);
+            // By chance, five of these pairs would be.
+            assert!(equal.count() < 20);
+        }
+        // Hosts with other releases of this program meet there.
+        assert_eq!(port_of("slurm-4123-2"), 64_412);
+    }
 
     #[test]
     fn a_place_is_a_host_with_a_port_or_without() {

@@ -29,7 +29,10 @@ const HELD: &str = "held";
 
 fn address(dir: &RunDir, job: &str) -> Result<SocketAddr> {
     let of = dir.path();
-    let at = std::fs::metadata(of).with_context(|| format!("the run directory {}", of.display()))?;
+    let at = std::fs::metadata(of).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => hectare_wire::Error::NoDaemon { dir: of.to_owned() }.into(),
+        _ => anyhow::Error::from(error).context(format!("the run directory {}", of.display())),
+    })?;
     let name = format!("hectare-launched/{:x}/{:x}/{job}", at.dev(), at.ino());
     SocketAddr::from_abstract_name(name).context("the name of a socket")
 }
