@@ -12,6 +12,7 @@ pub(crate) mod publish;
 pub(crate) mod refusal;
 pub(crate) mod runtime;
 pub(crate) mod shared;
+pub(crate) mod spins;
 #[cfg(test)]
 mod steps;
 pub(crate) mod unchanged;

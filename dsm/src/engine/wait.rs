@@ -1,4 +1,5 @@
 //! Waiting: spin while there is a core for everybody, yield when there is not, then sleep on a futex.
+use super::spins::Spins;
 use crate::protocol::round::Pause;
 use crate::protocol::word::{Phase, RoundWord, SLEEP};
 use rustix::io::Errno;
@@ -7,8 +8,6 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Looks at the word before sleeping, with a core for every worker: about 100 us.
-pub(crate) const SPINS: u32 = 4000;
 /// How often a worker yields before it sleeps, if there are more workers than cores.
 const YIELDS: u32 = 40;
 /// For how long, at least, a worker that waits for another host yields before it sleeps, as the agent does, which brings what it waits
@@ -35,6 +34,7 @@ pub(crate) enum Room {
 /// How long a worker has been waiting for the same value of a word.
 #[derive(Debug, Default)]
 pub(crate) struct Waiter {
+    pub(crate) spins: Spins,
     seen: Cell<u64>,
     looks: Cell<u32>,
     sleeps: Cell<u32>,
@@ -56,6 +56,7 @@ impl Waiter {
         timeout: Duration,
     ) -> Pause {
         if self.seen.get() != seen.0 & !SLEEP {
+            self.note_end();
             self.seen.set(seen.0 & !SLEEP);
             self.looks.set(0);
             self.sleeps.set(0);
@@ -64,7 +65,7 @@ impl Waiter {
         }
         let looks = self.looks.get().saturating_add(1);
         self.looks.set(looks);
-        if room == Room::Own && looks < SPINS {
+        if room == Room::Own && looks < self.spins.looks() {
             std::hint::spin_loop();
             return Pause::Again;
         }
@@ -91,6 +92,9 @@ impl Waiter {
         }
         let sleeps = self.sleeps.get();
         self.sleeps.set(sleeps + 1);
+        if sleeps == 0 && room == Room::Own {
+            self.spins.were_in_vain();
+        }
         let length = (FIRST_SLEEP * (1 << sleeps.min(5))).min(LONGEST_SLEEP).min(timeout.max(FIRST_SLEEP));
         let length = left.map_or(length, |left| length.min(left));
         let woken = match other {
@@ -106,6 +110,14 @@ impl Waiter {
             Pause::Again
         } else {
             Pause::Check
+        }
+    }
+
+    /// The value that was waited for has changed, or nothing is waited for any more.
+    fn note_end(&self) {
+        // Whoever gave way did not spin.
+        if self.looks.get() > 0 && self.sleeps.get() == 0 && self.gives_way_since.get().is_none() {
+            self.spins.paid();
         }
     }
 
@@ -133,6 +145,8 @@ impl Waiter {
 
     /// Forgets how long it waited.
     pub(crate) fn reset(&self) {
+        self.note_end();
+        self.looks.set(0);
         self.seen.set(u64::MAX);
     }
 }

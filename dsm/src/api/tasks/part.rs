@@ -388,8 +388,11 @@ impl Part {
         after: impl Iterator<Item = (Rank, u64)> + Clone,
         mut look: impl FnMut(&Worker, Rank) -> Result<(), E>,
     ) -> Result<(), E> {
-        for _ in 0..worker.spins() {
+        for look in 0..worker.looks() {
             if self.behind(worker, after.clone())?.is_none() {
+                if look > 0 {
+                    worker.spins().paid();
+                }
                 return Ok(());
             }
             worker.service()?;

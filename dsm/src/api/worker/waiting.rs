@@ -1,6 +1,7 @@
 //! Waits of a worker that keep up with the rounds: for versions, freshness, areas, peers and ownership.
 use super::Worker;
-use crate::engine::wait::{Room, SPINS};
+use crate::engine::spins::Spins;
+use crate::engine::wait::Room;
 use crate::error::{Error, Rank, Result};
 use crate::protocol::round::Pause;
 use std::sync::atomic::AtomicU64;
@@ -56,8 +57,13 @@ impl Worker {
     }
 
     /// How often to look at a word before sleeping on it.
-    pub(crate) fn spins(&self) -> u32 {
-        if self.shared.is_crowded() { 1 } else { SPINS }
+    pub(crate) fn looks(&self) -> u32 {
+        if self.shared.is_crowded() { 1 } else { self.spins().looks() }
+    }
+
+    /// How such looks went.
+    pub(crate) fn spins(&self) -> &Spins {
+        &self.local.waiter.spins
     }
 
     /// Waits until `look` finds something, which is asked again whenever a round is past, and every millisecond at least (or

@@ -130,11 +130,14 @@ impl<T: Element> Area<T> {
         }
         loop {
             // From another host it comes by the agent, which needs a processor; so does what is on its way there.
-            let spins = if is_away(worker, ownership::load(word)) { 1 } else { worker.spins() };
-            for _ in 0..spins {
+            let looks = if is_away(worker, ownership::load(word)) { 1 } else { worker.looks() };
+            for look in 0..looks {
                 // After every synchronization point: the slot may be another area's by then.
                 self.core.check_live()?;
                 if let Some(owned) = self.take_given(worker) {
+                    if look > 0 {
+                        worker.spins().paid();
+                    }
                     return Ok(owned);
                 }
                 worker.service_within()?;
