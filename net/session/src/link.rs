@@ -8,6 +8,7 @@ use crate::recovery::congestion::Congestion;
 use crate::recovery::mtu::Mtu;
 use crate::recovery::pacing::Pacer;
 use crate::recovery::received::{Freshness, Received};
+use crate::recovery::reordering::Late;
 use crate::recovery::rtt::Rtt;
 use crate::recovery::sent::{Fate, Purpose, Sent};
 use crate::time::Time;
@@ -64,6 +65,7 @@ pub(crate) struct Link {
     /// The latest sending time of the packets that arrived (RFC 9002 section 7.6.2).
     arrived_until: Option<Time>,
     fates: Vec<Fate>,
+    late: Vec<Late>,
     scratch: Vec<u8>,
     acked: u64,
     lost: u64,
@@ -127,6 +129,7 @@ impl Link {
             congested: 0,
             arrived_until: None,
             fates: Vec::new(),
+            late: Vec::new(),
             scratch: Vec::new(),
             acked: 0,
             lost: 0,
@@ -369,7 +372,14 @@ impl Link {
 
     fn on_ack(&mut self, now: Time, ack: &Ack, events: &mut VecDeque<Event>) -> Result<(), Reason> {
         let mut fates = std::mem::take(&mut self.fates);
-        let sample = self.sent.on_ack(now, ack, &mut fates).map_err(|_| Reason::Broken)?;
+        let mut late = std::mem::take(&mut self.late);
+        let sample =
+            self.sent.on_ack(now, ack, &self.rtt, &mut fates, &mut late).map_err(|_| Reason::Broken)?;
+        for packet in late.drain(..) {
+            self.congestion.on_late(packet.sent);
+            self.mtu.on_acked(packet.size);
+        }
+        self.late = late;
         if let Some(sample) = sample {
             let took = self.rtt.sample(sample, Duration::from_micros(u64::from(ack.delay_us)));
             self.congestion.on_round_trip(took);

@@ -13,6 +13,14 @@ const C: f64 = 0.4;
 /// RFC 9438 section 4.3: what Reno with this decrease adds per round trip, so that the two share alike.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
+/// A decrease because of losses.
+#[derive(Debug)]
+struct Event {
+    before: Before,
+    /// The packets that are lost, as far as known.
+    losses: u64,
+}
+
 /// How many bytes may be on the way.
 #[derive(Debug)]
 pub(crate) struct Congestion {
@@ -22,6 +30,8 @@ pub(crate) struct Congestion {
     threshold: f64,
     /// RFC 9002 section 7.3.2: losses of packets sent before this belong to the event that is being recovered from.
     recovery: Option<Time>,
+    /// That event, if losses began it.
+    event: Option<Event>,
     /// RFC 9438 section 4.1: the window before the last decrease, in bytes.
     w_max: f64,
     /// When the current rise began, once it has, and with which window.
@@ -44,6 +54,7 @@ impl Congestion {
             window: Self::initial(segment as f64),
             threshold: f64::INFINITY,
             recovery: None,
+            event: None,
             w_max: 0.0,
             epoch: None,
             w_reno: 0.0,
@@ -148,24 +159,49 @@ impl Congestion {
     pub(crate) fn on_loss(&mut self, now: Time, sent: Time, rtt: &Rtt) -> bool {
         self.lossy.count(true);
         if self.recovery.is_some_and(|start| sent <= start) {
+            if let Some(event) = &mut self.event {
+                event.losses += 1;
+            }
             return false;
         }
         match self.lossy.judge(self.window, &self.queue, rtt.min()) {
             Verdict::Ignored => false,
             Verdict::InVain(before) => {
-                // RFC 9438 section 4.9 takes a decrease back in the same way.
-                self.window = self.window.max(before.window);
-                (self.w_max, self.threshold, self.epoch) = (before.w_max, before.threshold, None);
-                self.w_reno = self.window;
+                self.take_back(before);
                 false
             }
             Verdict::Congestion => {
                 let before = Before { window: self.window, w_max: self.w_max, threshold: self.threshold };
                 self.lossy.on_decrease(before, &self.queue);
                 self.decrease(now);
+                self.event = Some(Event { before, losses: 1 });
                 true
             }
         }
+    }
+
+    /// A packet that was sent at `sent` and counted as lost has arrived. If that holds for all that were lost, there was no
+    /// congestion.
+    pub(crate) fn on_late(&mut self, sent: Time) {
+        self.lossy.count_late();
+        if !self.recovery.is_some_and(|start| sent <= start) {
+            return;
+        }
+        let Some(event) = &mut self.event else { return };
+        event.losses = event.losses.saturating_sub(1);
+        if event.losses == 0 {
+            let before = event.before;
+            self.lossy.forget();
+            (self.recovery, self.event) = (None, None);
+            self.take_back(before);
+        }
+    }
+
+    /// RFC 9438 section 4.9: a decrease was wrong.
+    fn take_back(&mut self, before: Before) {
+        self.window = self.window.max(before.window);
+        (self.w_max, self.threshold, self.epoch) = (before.w_max, before.threshold, None);
+        self.w_reno = self.window;
     }
 
     /// A packet that was sent at `sent` bore the mark of congestion. True if that begins a new event.
@@ -179,7 +215,7 @@ impl Congestion {
     }
 
     fn decrease(&mut self, now: Time) {
-        self.recovery = Some(now);
+        (self.recovery, self.event) = (Some(now), None);
         self.epoch = None;
         self.queue.forget();
         // RFC 9438 section 4.7, fast convergence: who loses below the last maximum makes room for others.
@@ -196,7 +232,7 @@ impl Congestion {
         self.w_max = self.window;
         self.window = self.minimum();
         self.threshold = self.threshold.min((self.w_max * BETA).max(self.minimum()));
-        self.recovery = None;
+        (self.recovery, self.event) = (None, None);
         self.epoch = None;
         self.w_reno = self.window;
     }
@@ -279,6 +315,28 @@ mod tests {
         let later = at + Duration::from_millis(20);
         assert!(congestion.on_mark(later, at + Duration::from_millis(10)));
         assert!(congestion.window < before * BETA);
+    }
+
+    #[test]
+    fn a_decrease_for_packets_that_were_late_is_taken_back() {
+        let (mut congestion, mut at) = (Congestion::new(SEGMENT), Time::ZERO);
+        for _ in 0..5 {
+            round(&mut congestion, &mut at, &rtt(10));
+        }
+        let before = congestion.window;
+        assert!(congestion.on_loss(at, at, &rtt(10)));
+        assert!(!congestion.on_loss(at, at, &rtt(10)));
+        congestion.on_late(at);
+        assert_eq!(congestion.window, before * BETA, "one of two is lost as far as known");
+        // One of another time says nothing.
+        congestion.on_late(at + Duration::from_millis(1));
+        assert_eq!(congestion.window, before * BETA);
+        congestion.on_late(at);
+        assert_eq!((congestion.window, congestion.in_slow_start()), (before, true));
+        // What bore a mark did not arrive late.
+        assert!(congestion.on_mark(at, at));
+        congestion.on_late(at);
+        assert_eq!(congestion.window, before * BETA);
     }
 
     /// RFC 9438 section 4.2: after a decrease from W_max the window is back at W_max after K = cbrt(W_max (1 - beta) / C).

@@ -55,6 +55,11 @@ impl Lossy {
         self.share += (f64::from(u8::from(lost)) - self.share) / SMOOTH;
     }
 
+    /// A packet that was counted as lost arrived.
+    pub(crate) fn count_late(&mut self) {
+        self.share = (self.share - 1.0 / SMOOTH).max(0.0);
+    }
+
     /// The window falls.
     pub(crate) fn on_decrease(&mut self, before: Before, queue: &Queue) {
         self.before = Some((before, queue.rounds()));

@@ -5,6 +5,7 @@ pub(crate) mod mtu;
 pub(crate) mod pacing;
 pub(crate) mod queue;
 pub(crate) mod received;
+pub(crate) mod reordering;
 pub(crate) mod rtt;
 pub(crate) mod sent;
 pub(crate) mod slow_start;

@@ -53,9 +53,10 @@ impl Rtt {
         self.sampled
     }
 
-    /// After how long a packet is lost of which a later one was acknowledged (section 6.1.2).
-    pub(crate) fn loss_delay(&self) -> Duration {
-        (self.smoothed.max(self.latest) * 9 / 8).max(GRANULARITY)
+    /// After how long a packet is lost of which a later one was acknowledged (section 6.1.2), if so many eighths of a round trip
+    /// more than one are waited for.
+    pub(crate) fn loss_delay(&self, eighths: u32) -> Duration {
+        (self.smoothed.max(self.latest) * (8 + eighths) / 8).max(GRANULARITY)
     }
 
     /// After how long without an acknowledgement a probe is sent (section 6.2.1).
@@ -82,7 +83,7 @@ mod tests {
         rtt.sample(ms(122), ms(2));
         assert_eq!((rtt.smoothed, rtt.variation, rtt.min), (ms(85), ms(40), ms(80)));
         assert_eq!(rtt.probe_timeout(), ms(85 + 160 + 2));
-        assert_eq!(rtt.loss_delay(), ms(122) * 9 / 8);
+        assert_eq!(rtt.loss_delay(1), ms(122) * 9 / 8);
         // A delay that would leave less than the minimum is not believed.
         rtt.sample(ms(81), ms(2));
         assert_eq!(rtt.smoothed, (ms(85) * 7 + ms(81)) / 8);

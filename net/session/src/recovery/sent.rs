@@ -1,13 +1,11 @@
 //! Which packets are on the way, and which of them are lost (RFC 9002 section 6.1). Nothing is kept to be sent again: the node
 //! is told, and decides.
+use super::reordering::{Late, Reordering};
 use super::rtt::Rtt;
 use crate::time::Time;
 use crate::wire::ack::Ack;
 use std::collections::VecDeque;
 use std::time::Duration;
-
-/// RFC 9002 section 6.1.1, kPacketThreshold.
-const PACKET_THRESHOLD: u64 = 3;
 
 /// The purpose of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +60,7 @@ pub(crate) struct Sent {
     last_asking: Option<Time>,
     loss_time: Option<Time>,
     probes: u32,
+    reordering: Reordering,
 }
 
 impl Sent {
@@ -98,19 +97,22 @@ impl Sent {
         self.forget();
     }
 
-    /// An acknowledgement came. `fates` gets what became of packets, in order of their numbers; what is given back is a sample
-    /// of the round-trip time, if this is one.
+    /// An acknowledgement came. `fates` gets what became of packets, in order of their numbers, and `late` those that were taken for
+    /// lost; what is given back is a sample of the round-trip time, if this is one.
     pub(crate) fn on_ack(
         &mut self,
         now: Time,
         ack: &Ack,
+        rtt: &Rtt,
         fates: &mut Vec<Fate>,
+        late: &mut Vec<Late>,
     ) -> Result<Option<Duration>, NeverSent> {
         let newest = ack.ranges.first().map_or(0, |range| range.1);
         // RFC 9000 section 13.1.
         if newest >= self.next_number() {
             return Err(NeverSent);
         }
+        self.reordering.on_ack(now, ack, self.largest_acked, rtt, late);
         self.largest_acked = Some(self.largest_acked.map_or(newest, |before| before.max(newest)));
         let mut sample = None;
         let mut newly = false;
@@ -150,7 +152,7 @@ impl Sent {
     pub(crate) fn detect_lost(&mut self, now: Time, rtt: &Rtt, fates: &mut Vec<Fate>) {
         self.loss_time = None;
         let Some(largest) = self.largest_acked else { return };
-        let delay = rtt.loss_delay();
+        let (delay, packets) = (self.reordering.delay(rtt), self.reordering.packets());
         let before = largest.saturating_sub(self.first).min(self.packets.len() as u64) as usize;
         for at in 0..before {
             let number = self.first + at as u64;
@@ -159,8 +161,10 @@ impl Sent {
                 continue;
             }
             // Sections 6.1.1 and 6.1.2.
-            if largest >= number + PACKET_THRESHOLD || now >= packet.at + delay {
+            let by_time = largest < number + packets;
+            if !by_time || now >= packet.at + delay {
                 packet.state = State::Settled;
+                self.reordering.on_lost(now, number, packet.at, packet.size, by_time);
                 self.in_flight -= u64::from(packet.size);
                 self.asking -= 1;
                 fates.push(Fate {
@@ -188,6 +192,7 @@ impl Sent {
             }
         }
         (self.in_flight, self.asking, self.loss_time) = (0, 0, None);
+        self.reordering.forget();
     }
 
     /// When [`detect_lost`](Self::detect_lost) finds more.
@@ -237,6 +242,15 @@ mod tests {
         fates.iter().filter(|fate| fate.arrived == arrived).filter_map(id).collect()
     }
 
+    fn hear(
+        sent: &mut Sent,
+        now: Time,
+        ack: &Ack,
+        fates: &mut Vec<Fate>,
+    ) -> Result<Option<Duration>, NeverSent> {
+        sent.on_ack(now, ack, &rtt(10), fates, &mut Vec::new())
+    }
+
     fn sent(count: u64) -> Sent {
         let mut sent = Sent::default();
         for id in 0..count {
@@ -248,12 +262,12 @@ mod tests {
     #[test]
     fn three_later_packets_make_one_lost() {
         let (mut sent, mut fates) = (sent(6), Vec::new());
-        assert_eq!(sent.on_ack(at(20), &ack(&[(2, 3)]), &mut fates), Ok(Some(Duration::from_millis(17))));
+        assert_eq!(hear(&mut sent, at(20), &ack(&[(2, 3)]), &mut fates), Ok(Some(Duration::from_millis(17))));
         sent.detect_lost(at(20), &rtt(100), &mut fates);
         assert_eq!((ids(&fates, true), ids(&fates, false)), (vec![2, 3], vec![0]));
         assert_eq!(sent.in_flight(), 300);
         // 1 falls due by time, 4 and 5 only when a later one is acknowledged.
-        assert_eq!(sent.loss_time(), Some(at(1) + rtt(100).loss_delay()));
+        assert_eq!(sent.loss_time(), Some(at(1) + rtt(100).loss_delay(1)));
         fates.clear();
         sent.detect_lost(at(5000), &rtt(100), &mut fates);
         assert_eq!(ids(&fates, false), [1]);
@@ -261,13 +275,33 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_that_others_overtook_is_waited_for_longer_the_next_time() {
+        let (mut sent, mut fates, mut late) = (sent(20), Vec::new(), Vec::new());
+        let rtt = rtt(100);
+        let mut hear = |sent: &mut Sent, ms, ranges: &[(u64, u64)], fates: &mut Vec<Fate>| {
+            fates.clear();
+            sent.on_ack(at(ms), &ack(ranges), &rtt, fates, &mut late).unwrap();
+            sent.detect_lost(at(ms), &rtt, fates);
+            late.len()
+        };
+        assert_eq!(hear(&mut sent, 30, &[(1, 5)], &mut fates), 0);
+        assert_eq!(ids(&fates, false), [0]);
+        assert_eq!(hear(&mut sent, 31, &[(0, 5)], &mut fates), 1);
+        // Five later ones are not enough from now on.
+        assert_eq!(hear(&mut sent, 32, &[(7, 11), (0, 5)], &mut fates), 1);
+        assert_eq!(ids(&fates, false), []);
+        assert_eq!(hear(&mut sent, 33, &[(7, 12), (0, 5)], &mut fates), 1);
+        assert_eq!(ids(&fates, false), [6]);
+    }
+
+    #[test]
     fn each_packet_has_one_fate_whatever_is_said_later() {
         let (mut sent, mut fates) = (sent(10), Vec::new());
         for _ in 0..3 {
-            sent.on_ack(at(30), &ack(&[(7, 9), (2, 2)]), &mut fates).unwrap();
+            hear(&mut sent, at(30), &ack(&[(7, 9), (2, 2)]), &mut fates).unwrap();
             sent.detect_lost(at(30), &rtt(10), &mut fates);
         }
-        sent.on_ack(at(40), &ack(&[(0, 9)]), &mut fates).unwrap();
+        hear(&mut sent, at(40), &ack(&[(0, 9)]), &mut fates).unwrap();
         let (arrived, lost) = (ids(&fates, true), ids(&fates, false));
         assert_eq!(arrived, [2, 7, 8, 9]);
         assert_eq!(lost, [0, 1, 3, 4, 5, 6]);
@@ -277,7 +311,7 @@ mod tests {
     #[test]
     fn what_was_never_sent_cannot_be_acknowledged() {
         let mut sent = sent(3);
-        assert_eq!(sent.on_ack(at(1), &ack(&[(0, 3)]), &mut Vec::new()), Err(NeverSent));
+        assert_eq!(hear(&mut sent, at(1), &ack(&[(0, 3)]), &mut Vec::new()), Err(NeverSent));
     }
 
     #[test]
@@ -288,7 +322,7 @@ mod tests {
         assert_eq!(first, at(0) + rtt.probe_timeout());
         sent.on_probe();
         assert_eq!(sent.probe_time(&rtt).unwrap(), at(0) + rtt.probe_timeout() * 2);
-        sent.on_ack(at(30), &ack(&[(0, 0)]), &mut Vec::new()).unwrap();
+        hear(&mut sent, at(30), &ack(&[(0, 0)]), &mut Vec::new()).unwrap();
         assert_eq!(sent.probe_time(&rtt), None);
     }
 
@@ -302,7 +336,7 @@ mod tests {
     #[test]
     fn all_that_was_on_the_way_can_be_given_up() {
         let (mut sent, mut fates) = (sent(5), Vec::new());
-        sent.on_ack(at(9), &ack(&[(1, 1)]), &mut fates).unwrap();
+        hear(&mut sent, at(9), &ack(&[(1, 1)]), &mut fates).unwrap();
         fates.clear();
         sent.abandon(&mut fates);
         assert_eq!(ids(&fates, false), [0, 2, 3, 4]);

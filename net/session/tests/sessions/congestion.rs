@@ -47,6 +47,22 @@ fn random_loss_costs_little_more_than_what_is_lost() {
     }
 }
 
+/// Packets that overtake each other are not lost, and no reason to send less.
+#[test]
+fn reordering_costs_little() {
+    for path in [link(1.25e6, 5_000), link(1.25e7, 500)] {
+        let without = goodput(&path, 0.0);
+        for (part, loss) in [(1.0, 0.0), (0.2, 0.01)] {
+            let share = goodput(&Path { jitter: path.delay.mul_f64(part), ..path.clone() }, loss);
+            println!(
+                "{} bytes/s, {:?}, up to {part} of it more, loss {loss}: {share:.3}, without {without:.3}",
+                path.rate, path.delay
+            );
+            assert!(share > 0.9 * without, "{share} with {part} and {loss}, {without} without");
+        }
+    }
+}
+
 /// The rates of a TCP flow and a session on a link that they share, once the second has been there for a while.
 fn beside_tcp(path: &Path, rule: Rule, session_first: bool) -> (f64, f64) {
     let mut network = Network::pair(17, path, |_| {});
