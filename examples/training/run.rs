@@ -3,8 +3,10 @@ use super::{Curve, interrupt, picture};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 use hectare::orion::relax::{Consistency, Every};
+use hectare::wire::Launch;
 use std::fmt;
 use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Training was ended by Ctrl-C.
@@ -121,6 +123,8 @@ impl Run {
             return Ok(vec![None]);
         }
         let [workers] = self.workers[..] else { bail!("several numbers of --workers: only with --all") };
+        // Of several processes, each is a worker.
+        let workers = Launch::from_environment()?.map_or(workers, |launch| launch.size as usize);
         if self.consistency.is_some() && kinds.is_empty() {
             bail!(
                 "--consistency: run like this, the program has but one (`kmeans` has several with --batch, `lda` with --sampler gibbs)"
@@ -144,11 +148,16 @@ pub(crate) fn try_to_write(option: &str, path: &Path) -> Result<()> {
     let is_new = !path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);
     opened.with_context(|| format!("{option} {}", path.display()))?;
-    if is_new {
-        // Training may fail yet.
-        fs::remove_file(path)?;
+    if !is_new {
+        return Ok(());
     }
-    Ok(())
+    // Training may fail yet. Of several processes, one removes it.
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("{option} {}", path.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn describe(workers: usize, kinds: &[Consistency], kind: Consistency) -> String {

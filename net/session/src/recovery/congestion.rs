@@ -184,7 +184,7 @@ impl Congestion {
     /// congestion.
     pub(crate) fn on_late(&mut self, sent: Time) {
         self.lossy.count_late();
-        if !self.recovery.is_some_and(|start| sent <= start) {
+        if self.recovery.is_none_or(|start| sent > start) {
             return;
         }
         let Some(event) = &mut self.event else { return };
