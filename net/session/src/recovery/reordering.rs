@@ -41,7 +41,7 @@ pub(crate) struct Late {
 pub(crate) struct Reordering {
     packets: u64,
     eighths: u32,
-    /// In the order in which they were taken for lost.
+    /// In the order in which they were taken for lost, which is that of their numbers.
     doubtful: VecDeque<Doubtful>,
     calm: u32,
 }
@@ -65,6 +65,7 @@ impl Reordering {
 
     /// A packet is taken for lost.
     pub(crate) fn on_lost(&mut self, now: Time, number: u64, sent: Time, size: u32, by_time: bool) {
+        debug_assert!(self.doubtful.back().is_none_or(|packet| packet.number < number));
         if self.doubtful.len() == REMEMBERED {
             self.doubtful.pop_front();
         }
@@ -80,18 +81,13 @@ impl Reordering {
         rtt: &Rtt,
         late: &mut Vec<Late>,
     ) {
-        if self.doubtful.is_empty() {
-            return;
-        }
-        // From the newest to the oldest.
-        let has = |number: u64| {
-            let at = ack.ranges.partition_point(|range| range.0 > number);
-            ack.ranges.get(at).is_some_and(|range| range.1 >= number)
-        };
+        let Some(first) = self.doubtful.front().map(|packet| packet.number) else { return };
         let (mut packets, mut eighths) = (self.packets, self.eighths);
-        self.doubtful.retain(|packet| {
-            let arrived = has(packet.number);
-            if arrived {
+        // From the newest to the oldest.
+        for &(from, to) in ack.ranges.iter().take_while(|range| range.1 >= first) {
+            let at = self.doubtful.partition_point(|packet| packet.number < from);
+            while self.doubtful.get(at).is_some_and(|packet| packet.number <= to) {
+                let Some(packet) = self.doubtful.remove(at) else { break };
                 late.push(Late { sent: packet.sent, size: packet.size as usize });
                 if packet.by_time {
                     eighths = (self.eighths * 2).min(MOST_EIGHTHS);
@@ -99,8 +95,7 @@ impl Reordering {
                     packets = packets.max(largest.unwrap_or(0).saturating_sub(packet.number) + 1);
                 }
             }
-            !arrived
-        });
+        }
         if (packets, eighths) != (self.packets, self.eighths) {
             (self.packets, self.eighths, self.calm) = (packets, eighths, 0);
         }
