@@ -1,5 +1,6 @@
 //! The cost of an area where there are many: to create, attach and delete one, and in a round that looks for those that
-//! changed. One worker; small areas of 64 floats, with one reader copy and a log.
+//! changed. One worker; small areas of 64 floats, with one reader copy and a log; also of 8192 floats (32 kB), whose memory is taken
+//! from the system for each.
 //!
 //! `cargo bench --bench areas [-- --quick] [-- --json FILE]`
 mod support;
@@ -19,6 +20,9 @@ fn main() {
             measure(&mut report, count);
         }
     }
+    if report.wants("create/32 kB") {
+        larger(&mut report);
+    }
     report.finish();
 }
 
@@ -28,6 +32,29 @@ fn name(number: usize) -> String {
 
 fn create(worker: &mut Worker, number: usize) -> Owned<f32> {
     worker.create(name(number), 64).expect("memory")
+}
+
+/// Microseconds to create an area of 32 kB.
+fn larger(report: &mut Report) {
+    let job = Job::builder().reserve(1 << 32).embedded().expect("a job");
+    let mut worker = job.worker().expect("a slot");
+    let mut created = Times::default();
+    for _ in 0..if report.quick { 20 } else { 60 } {
+        let mut more = Vec::new();
+        let mut one = |number| worker.create::<f32>(name(number), 8192).expect("memory");
+        created.push(nanos(|| more.extend((0..50).map(&mut one))) / 50.0 / 1e3);
+        more.drain(..).for_each(|area: Owned<f32>| area.delete(&mut worker).expect("owned"));
+        (0..3).for_each(|_| _ = worker.sync().expect("a round"));
+    }
+    report.add(Case {
+        case: "create/32 kB".into(),
+        value: created.median(),
+        best: created.best(),
+        unit: "us",
+        ratio: None,
+        against: None,
+        target: None,
+    });
 }
 
 fn measure(report: &mut Report, count: usize) {
