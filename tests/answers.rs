@@ -32,6 +32,35 @@ fn answering<R: Send>(job: &Job, refusal: &Refusal, ask: impl FnOnce() -> R + Se
     })
 }
 
+/// The names that workers want.
+fn wanted(agent: &mut Agent) -> Vec<String> {
+    let name = |event| if let Event::Wanted { name } = event { Some(name) } else { None };
+    heard(agent).into_iter().filter_map(name).collect()
+}
+
+#[test]
+fn names_are_asked_for_before_they_are_waited_for() {
+    let job = job();
+    let mut worker = job.worker().unwrap();
+    // Nobody is there to be asked.
+    worker.ask_for(["early"]).unwrap();
+    let mut agent = job.agent().unwrap();
+    assert!(wanted(&mut agent).is_empty());
+    let _here = worker.create::<u64>("here", 8).unwrap();
+    heard(&mut agent);
+    worker.ask_for(["a", "here", "b", "a"]).unwrap();
+    assert_eq!(wanted(&mut agent), ["a", "b"]);
+    // There is room for so many; the others are asked for when somebody waits for them.
+    let many: Vec<String> = (0..100).map(|number| format!("many/{number}")).collect();
+    worker.ask_for(many.iter().map(String::as_str)).unwrap();
+    assert_eq!(wanted(&mut agent), many[..64]);
+    // A job on one host has no other to ask.
+    let alone = Job::builder().reserve(1 << 28).embedded().unwrap();
+    let (mut worker, mut agent) = (alone.worker().unwrap(), alone.agent().unwrap());
+    worker.ask_for(["a"]).unwrap();
+    assert!(wanted(&mut agent).is_empty());
+}
+
 fn heard(agent: &mut Agent) -> Vec<Event> {
     let mut events = Vec::new();
     agent.look(&mut events);

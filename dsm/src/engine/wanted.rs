@@ -146,6 +146,11 @@ impl Wanting {
 
 // Relaxed, all of it: under the directory mutex.
 impl Directory<'_> {
+    /// Asks the agent for those of the names that no area here has, as many as there is room for.
+    pub(crate) fn ask_for<'n>(&self, names: impl Iterator<Item = &'n str>) {
+        names.filter(|name| self.holder_of(name).is_none()).for_each(|name| self.list(name, None));
+    }
+
     /// Puts a name on the list, if there is room and it is not there.
     fn list(&self, name: &str, taken_for: Option<ElementType>) {
         let (segment, count) = (self.segment(), &self.segment().header().wanted);

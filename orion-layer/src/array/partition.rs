@@ -1,7 +1,7 @@
 //! One partition of an array on one worker: an area that it holds, shows to all, or only knows.
 use crate::contract::Layout;
 use crate::error::Result;
-use crate::fabric::attach_to;
+use crate::fabric::attach_to_all;
 use crate::fabric::shown::{self, Shown, read_shown};
 use crate::view::Window;
 use hectare_dsm::tasks::Runs;
@@ -73,10 +73,11 @@ impl<T: Element> Partition<T> {
     ) -> Result<Vec<Partition<T>>> {
         let spans_hosts = shown::spans_hosts(worker);
         let mut mine = mine.into_iter().peekable();
+        let names: Vec<_> =
+            (0..layout.parts()).map(|part| (name(part), layout.owners[part] as usize)).collect();
+        let areas = attach_to_all(worker, "an array", &names, TIME_LIMIT)?;
         let mut parts = Vec::with_capacity(layout.parts());
-        for part in 0..layout.parts() {
-            let owner = layout.owners[part] as usize;
-            let area = attach_to(worker, "an array", &name(part), owner, TIME_LIMIT)?;
+        for (part, area) in areas.into_iter().enumerate() {
             let hold = mine.next_if(|(number, _)| *number == part).map_or(Hold::Elsewhere, |(_, hold)| hold);
             let runs = area.runs();
             let asked = Cell::new(None);

@@ -8,7 +8,9 @@ mod shared_memory;
 pub(crate) mod shown;
 pub(crate) mod watched;
 
-pub(crate) use self::shared_memory::{Frames, SharedMemory, attach_to, is_gone, name_of_other};
+pub(crate) use self::shared_memory::{
+    Frames, SharedMemory, attach_to, attach_to_all, is_gone, name_of_other,
+};
 
 use crate::error::Result;
 use hectare_dsm::Rank;

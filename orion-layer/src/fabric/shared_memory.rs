@@ -74,6 +74,20 @@ pub(crate) fn attach_to<T: Element>(
     }
 }
 
+/// The areas of these names, of which worker `rank` makes each, in their order: on several hosts all come at the same time.
+///
+/// # Errors
+/// Those of [`attach_to`].
+pub(crate) fn attach_to_all<T: Element>(
+    worker: &mut Worker,
+    site: &str,
+    names: &[(String, usize)],
+    limit: Duration,
+) -> Result<Vec<Area<T>>> {
+    worker.ask_for(names.iter().map(|(name, _)| name.as_str()))?;
+    names.iter().map(|(name, rank)| attach_to(worker, site, name, *rank, limit)).collect()
+}
+
 /// The name of the host of worker `rank`, if it is not this worker's host.
 pub(crate) fn name_of_other(worker: &Worker, rank: usize) -> Option<String> {
     let job = worker.job();
@@ -99,10 +113,8 @@ impl<'w> SharedMemory<'w> {
     ) -> Result<SharedMemory<'w>> {
         worker.wait_for_workers(size, timeout)?;
         let mine = worker.create::<u8>(AreaSpec::new(mailbox(worker.rank() as usize)), longest)?;
-        let mut frames = Vec::with_capacity(size);
-        for rank in 0..size {
-            frames.push(attach_to(worker, "the start of the program", &mailbox(rank), rank, timeout)?);
-        }
+        let names: Vec<_> = (0..size).map(|rank| (mailbox(rank), rank)).collect();
+        let frames = attach_to_all(worker, "the start of the program", &names, timeout)?;
         let mut hosts = worker.job().hosts();
         if hosts.is_empty() {
             hosts.push(0..Rank::MAX);

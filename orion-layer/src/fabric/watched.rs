@@ -1,6 +1,6 @@
 //! Areas that one worker writes while all read them: open on one host; on several, published when their writer says so, those of
 //! one set in one state.
-use super::attach_to;
+use super::attach_to_all;
 use super::shown::spans_hosts;
 use crate::error::Result;
 use hectare_dsm::{Area, AreaSpec, Cells, Element, Error, Opened, Owned, Worker};
@@ -45,10 +45,8 @@ impl<T: Element> Watched<T> {
                 Mine::Open(made.open(worker).map_err(Error::from)?)
             }
         };
-        let mut all = Vec::with_capacity(workers);
-        for rank in 0..workers {
-            all.push(attach_to(worker, "a relaxed loop", &name(rank), rank, TIME_LIMIT)?);
-        }
+        let names: Vec<_> = (0..workers).map(|rank| (name(rank), rank)).collect();
+        let all = attach_to_all(worker, "a relaxed loop", &names, TIME_LIMIT)?;
         Ok(Watched { mine, all, me })
     }
 

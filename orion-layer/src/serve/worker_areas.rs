@@ -1,6 +1,6 @@
 //! Shared memory with a part for each worker, which it alone writes and all read.
 use crate::error::Result;
-use crate::fabric::attach_to;
+use crate::fabric::{attach_to, attach_to_all};
 use hectare_dsm::{Area, AreaSpec, Cells, Element, Opened, Worker};
 use std::time::Duration;
 
@@ -24,9 +24,8 @@ impl<T: Element> WorkerAreas<T> {
     ) -> Result<WorkerAreas<T>> {
         let mut areas = WorkerAreas { mine: None, all: Vec::new() };
         areas.renew(worker, name, len)?;
-        for rank in 0..workers {
-            areas.all.push(attach_to(worker, SITE, &part(name, rank), rank, TIME_LIMIT)?);
-        }
+        let names: Vec<_> = (0..workers).map(|rank| (part(name, rank), rank)).collect();
+        areas.all = attach_to_all(worker, SITE, &names, TIME_LIMIT)?;
         Ok(areas)
     }
 

@@ -70,7 +70,7 @@ impl Worker {
     }
 
     /// Locks the directory, serving rounds meanwhile.
-    fn lock_directory<'s>(&mut self, shared: &'s Shared) -> Result<Directory<'s>> {
+    pub(super) fn lock_directory<'s>(&mut self, shared: &'s Shared) -> Result<Directory<'s>> {
         self.within(Some(LONGEST_WAIT), |worker| Directory::lock(shared, || worker.keep_up()))
     }
 

@@ -166,7 +166,7 @@ impl Directory<'_> {
     }
 
     /// The slot that has a name: of an area, or of one that is being created.
-    fn holder_of(&self, name: &str) -> Option<usize> {
+    pub(crate) fn holder_of(&self, name: &str) -> Option<usize> {
         let segment = self.segment();
         segment.index().find(Kind::Name, hash(name), |index| {
             matches!(state_of(&segment.areas()[index]), LIVE | CREATING)
