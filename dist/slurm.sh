@@ -11,11 +11,12 @@ set -euo pipefail
 
 export HECTARE_RUN_DIR=/tmp/hectare-$UID-$SLURM_JOB_ID
 on_each_node=(srun --ntasks-per-node=1 --ntasks="$SLURM_NNODES" --overlap)
-# Runs until its standard input ends, or SLURM ends it (scancel, a time limit), and takes the run directory along.
+# Runs until its standard input ends, or SLURM ends it (scancel, a time limit), and takes the run directory along. The first wait may
+# be interrupted by the signal.
 daemon='trap : TERM
 hectared <&- &
 cat >/dev/null || true
-kill $!; wait $!; wait $!
+kill $! 2>/dev/null; wait $!; wait $!
 rm -rf -- "$HECTARE_RUN_DIR"'
 exec {open}> >(HECTARE_LOG=${HECTARE_LOG:-warn} exec "${on_each_node[@]}" bash -c "$daemon")
 daemons=$!

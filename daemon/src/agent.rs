@@ -27,10 +27,10 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(2)
 const ANSWER: Duration = Duration::from_millis(500);
 /// An agent that lived this long did not fail at its start.
 const LONG: Duration = Duration::from_secs(10);
-/// An agent that lived so many times the pause before it did not die because the pause was short: the next is the first one again.
+/// An agent that lived so many times the pause before it has worked: the next pause is the first one again.
 const PAUSES_LIVED: u32 = 10;
 
-/// The pause before an agent is replaced that lived so long, if there was this pause before it; none before the first.
+/// The pause before the next agent is started, after one that lived so long; `last` is the pause before that one.
 fn pause_after(lived: Duration, last: Option<Duration>, longest: Duration) -> Duration {
     match last {
         Some(last) if lived < last * PAUSES_LIVED => (last * 2).min(longest),
@@ -140,16 +140,15 @@ impl Shared {
                 Err(error) => warn!(job = self.order.job, %error, "the agent is lost and is started again"),
             }
             COUNTS.agent_ended("started_again");
-            let lived = since.elapsed();
+            let mut lived = since.elapsed();
             if lived > LONG {
                 failing = None;
             }
             let failing = *failing.get_or_insert_with(Instant::now);
-            let mut next = pause_after(lived, pause, longest);
             child = loop {
+                let next = pause_after(lived, pause, longest);
                 std::thread::sleep(next);
-                pause = Some(next);
-                next = pause_after(Duration::ZERO, pause, longest);
+                (pause, lived) = (Some(next), Duration::ZERO);
                 match self.spawn(failing.elapsed()) {
                     Ok(Some(child)) => break child,
                     Ok(None) => return self.clear(),
@@ -201,14 +200,16 @@ impl Shared {
 
     /// Starts an agent, until there is one or the job is over.
     fn start(&self) -> Option<Child> {
-        let mut pause = PAUSES[0];
+        let longest = longest_pause(&self.order.hosts);
+        let mut pause = None;
         loop {
             match self.spawn(Duration::ZERO) {
                 Ok(child) => return child,
                 Err(error) => error!(job = self.order.job, %error, "the agent cannot be started"),
             }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(longest_pause(&self.order.hosts));
+            let next = pause_after(Duration::ZERO, pause, longest);
+            std::thread::sleep(next);
+            pause = Some(next);
         }
     }
 }

@@ -471,7 +471,7 @@ fn agents_log_as_their_daemons_do() {
         // Standard error has the lines of both.
         daemon.wait_for("the agent is here");
         let log = daemon.log();
-        let of_agent = log.lines().filter(|line| line.contains("the agent is here"));
-        assert!(of_agent.clone().all(|line| line.starts_with('{')), "{log}");
+        let mut of_agent = log.lines().filter(|line| line.contains("the agent is here"));
+        assert!(of_agent.all(|line| line.starts_with('{')), "{log}");
     }
 }

@@ -17,7 +17,8 @@ pub struct Seat {
     pub first_host: Option<String>,
     /// The port at which hosts meet there, if the launcher says it.
     pub port: Option<u16>,
-    /// An identifier that is the same for all processes of this start, and of no other.
+    /// An identifier that is the same for all processes of this start, and of no other at the same time: on several hosts, a
+    /// restart by torchrun has that of the start before it.
     pub job: Option<String>,
 }
 

@@ -74,7 +74,8 @@ pub(crate) fn attach_to<T: Element>(
     }
 }
 
-/// The areas of these names, of which worker `rank` makes each, in their order: on several hosts all come at the same time.
+/// Attaches to areas, in the order of `names`: the name of each, and the rank of the worker that makes it. On several hosts they come at
+/// the same time, not one after the other.
 ///
 /// # Errors
 /// Those of [`attach_to`].

@@ -2,8 +2,8 @@
 use crate::engine::directory::AreaId;
 use std::collections::HashMap;
 
-/// A value for each of some areas. What is known of an area goes when the next one in its slot gets a value: nobody says that an area
-/// was deleted, and there are never more values than slots.
+/// A value for each of some areas. That of a deleted area goes when the next area in its slot gets one, so that there are never more
+/// values than slots.
 #[derive(Debug)]
 pub(super) struct BySlot<V>(HashMap<u32, (AreaId, V)>);
 

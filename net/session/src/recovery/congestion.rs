@@ -301,12 +301,16 @@ mod tests {
         assert!(congestion.window() > before);
     }
 
+    /// After five round trips of slow start, and when that is.
+    fn grown() -> (Congestion, Time) {
+        let (mut congestion, mut at) = (Congestion::new(SEGMENT), Time::ZERO);
+        (0..5).for_each(|_| round(&mut congestion, &mut at, &rtt(10)));
+        (congestion, at)
+    }
+
     #[test]
     fn one_event_shrinks_the_window_once() {
-        let (mut congestion, mut at) = (Congestion::new(SEGMENT), Time::ZERO);
-        for _ in 0..5 {
-            round(&mut congestion, &mut at, &rtt(10));
-        }
+        let (mut congestion, at) = grown();
         let before = congestion.window;
         assert!(congestion.on_loss(at, at, &rtt(10)));
         assert!(!congestion.on_loss(at, at, &rtt(10)));
@@ -319,10 +323,7 @@ mod tests {
 
     #[test]
     fn a_decrease_for_packets_that_were_late_is_taken_back() {
-        let (mut congestion, mut at) = (Congestion::new(SEGMENT), Time::ZERO);
-        for _ in 0..5 {
-            round(&mut congestion, &mut at, &rtt(10));
-        }
+        let (mut congestion, at) = grown();
         let before = congestion.window;
         assert!(congestion.on_loss(at, at, &rtt(10)));
         assert!(!congestion.on_loss(at, at, &rtt(10)));
