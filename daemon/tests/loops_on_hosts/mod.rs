@@ -2,6 +2,7 @@
 mod deaths;
 mod program;
 mod saves;
+mod stencils;
 
 use crate::common::cluster::{Cluster, Running};
 use crate::common::example;
@@ -104,6 +105,12 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
             }
             println!("{}", w.explain());
         }
+        "stencils" => {
+            for line in stencils::all(w)? {
+                println!("{line}");
+            }
+        }
+        "stencil counts" => stencils::count(w)?,
         "counts" => {
             let ratings = w.entries([USERS, FILMS], 9000, |k| ([k * 7 % USERS, k * 11 % FILMS], k))?;
             let mut users = w.zeros::<f32, 2>([USERS, RANK])?;
@@ -267,6 +274,46 @@ fn loops_of_every_kind_have_the_bits_of_one_host() {
     let lines = said.out.lines().filter_map(|line| line.split_once("] ")).map(|(_, line)| line);
     let rotation: Vec<&str> = lines.filter(|line| line.starts_with("rotation ")).collect();
     assert!(rotation.len() == 3 && rotation.iter().all(|line| *line == rotation[0]), "{rotation:?}");
+    cluster.assert_nothing_is_left();
+}
+
+#[test]
+fn neighbours_on_other_hosts_are_read_as_on_one() {
+    let Some(cluster) = Cluster::new(3) else { return };
+    for per_host in [1, 2] {
+        let on_threads = hectare_orion::run(3 * per_host as usize, stencils::all).unwrap();
+        let said = run(&cluster, "stencils", per_host);
+        for line in &on_threads[0] {
+            let kind = line.split(' ').next().unwrap();
+            let count = said.matches(line.as_str()).count();
+            assert_eq!(count, on_threads.len(), "{kind}, {per_host} on each host");
+        }
+    }
+    cluster.assert_nothing_is_left();
+}
+
+/// Two rows cross each link between neighbours in a sweep, and nothing else.
+#[test]
+fn a_stencil_sends_the_rows_that_are_read() {
+    let Some(cluster) = Cluster::with(3, &Settings { mtu: 9000, ..Settings::default() }) else { return };
+    let said = run(&cluster, "stencil counts", 1);
+    let must = (2 * stencils::WIDE * size_of::<f32>()) as f64;
+    let mut counted = 0;
+    for line in said.lines().filter_map(|line| line.split_once("bytes ")) {
+        let figures: Vec<f64> = line.1.split(' ').map(|figure| figure.parse().unwrap()).collect();
+        let [from, to, _, measured] = figures[..] else { panic!("{said}") };
+        let (least, most) = if from - to == 2.0 || to - from == 2.0 { (0.0, 0.05) } else { (1.0, 1.06) };
+        if measured >= 0.0 {
+            counted += 1;
+            let times = measured / must;
+            assert!(
+                (least..most).contains(&times),
+                "{times} of the rows from host {from} to host {to}: {said}"
+            );
+        }
+    }
+    // Two loops on each of three hosts, whose first worker asks its agent, of four links each.
+    assert_eq!(counted, 24, "{said}");
     cluster.assert_nothing_is_left();
 }
 

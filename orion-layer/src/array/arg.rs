@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::site::Site;
 use crate::view::{View, ViewMut};
 use hectare_dependence::loop_nest::NamedArray;
+use hectare_dependence::reads::Reads;
 use hectare_dsm::tasks::{InPlace, Runs};
 use hectare_dsm::{Element, Rank, Worker};
 use std::marker::PhantomData;
@@ -59,6 +60,10 @@ impl<T: Element, const N: usize> LoopArray for &DistArray<T, N> {
     }
 
     fn poison(&mut self, _cause: &str) {}
+
+    fn expect_reads(&self, reads: &Reads, host_of: &[usize]) {
+        DistArray::expect_reads(self, reads, host_of);
+    }
 }
 
 impl<T: Element, const N: usize> ArrayArg for &DistArray<T, N> {
@@ -75,7 +80,10 @@ impl<T: Element, const N: usize> ArrayArg for &DistArray<T, N> {
         _parts: Range<usize>,
         trace: ArrayTrace<'a>,
     ) -> Result<View<'a, T, N>> {
-        self.view_on(worker, trace.recorder())
+        match trace.reads() {
+            Some(reads) => self.view_of(worker, reads),
+            None => self.view_on(worker, trace.recorder()),
+        }
     }
 }
 
@@ -102,6 +110,10 @@ impl<T: Element, const N: usize> LoopArray for &mut DistArray<T, N> {
 
     fn rearrange(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()> {
         DistArray::rearrange(self, context, site, to)
+    }
+
+    fn meet_edges(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {
+        DistArray::meet_edges(self, context, site)
     }
 
     fn recall(&mut self, worker: &mut Worker) -> Result<()> {
@@ -160,7 +172,8 @@ impl<T: Element, const N: usize> LoopArray for &mut DistArray<T, N> {
     }
 
     fn lend(&mut self, worker: &Worker) -> Result<()> {
-        self.partitions().iter_mut().try_for_each(|partition| partition.lend(worker))
+        self.partitions();
+        self.lend_all(worker)
     }
 
     fn set_owners(&mut self, owners: &[Rank]) {

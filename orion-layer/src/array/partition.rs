@@ -190,6 +190,17 @@ impl<T: Element> Partition<T> {
         Ok(())
     }
 
+    /// Changes its elements, if this worker owns it, on several hosts, where others read copies: who does asks for them when it reads
+    /// it next.
+    pub(crate) fn rewrite(&mut self, worker: &Worker, change: impl FnOnce(&mut [T])) -> Result<()> {
+        self.asked.set(None);
+        self.restamp();
+        if let Hold::Shown(Shown::Published(owned)) = &mut self.hold {
+            change(owned.write_whole(worker)?);
+        }
+        Ok(())
+    }
+
     /// Whether others read copies of it: then it is not opened.
     pub(crate) fn is_published(&self) -> bool {
         self.spans_hosts

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::site::Site;
 use hectare_dependence::loop_nest::NamedArray;
+use hectare_dependence::reads::Reads;
 use hectare_dsm::tasks::{InPlace, Runs};
 use hectare_dsm::{Rank, SlotRing, Worker};
 use std::time::Duration;
@@ -29,6 +30,16 @@ pub trait LoopArray {
     /// # Errors
     /// Those of the exchange between workers, and of memory.
     fn rearrange(&mut self, _context: &mut Context<'_>, _site: Site, _to: &Layout) -> Result<()> {
+        Ok(())
+    }
+    /// A loop over several hosts is about to read it, as it has done before: worker `w` is on host `host_of[w]`.
+    fn expect_reads(&self, _reads: &Reads, _host_of: &[usize]) {}
+    /// Gets ready to send other hosts no more than what their workers will read of it ([`LoopArray::expect_reads`]), before a pass that
+    /// writes it. Collective.
+    ///
+    /// # Errors
+    /// Those of the exchange between workers, and of memory.
+    fn meet_edges(&mut self, _context: &mut Context<'_>, _site: Site) -> Result<()> {
         Ok(())
     }
     /// Takes back what this worker lent.

@@ -1,6 +1,7 @@
 //! The part of a pass that its views need: where to note accesses, and the task under way.
 use crate::view::{Recorder, Recording};
 use hectare_dependence::inspect::{Key, TooMany, Touched};
+use hectare_dependence::reads::Reads;
 use hectare_dsm::tasks::{RowBatch, RowMarks, RunningTask};
 use std::cell::{Cell, RefCell};
 
@@ -11,6 +12,7 @@ pub struct ArrayTrace<'a> {
     cell: &'a Cell<usize>,
     task: Option<(&'a RunningTask<'a>, usize)>,
     rows: Option<(&'a RowBatch<'a>, usize, &'a RowMarks)>,
+    reads: Option<&'a Reads>,
 }
 
 impl<'a> ArrayTrace<'a> {
@@ -29,6 +31,11 @@ impl<'a> ArrayTrace<'a> {
         self.rows
     }
 
+    /// On several hosts, what the workers read of it, if the loop only reads it.
+    pub(crate) fn reads(self) -> Option<&'a Reads> {
+        self.reads
+    }
+
     /// The number of the cell of the loop that is under way.
     pub(crate) fn cell(self) -> &'a Cell<usize> {
         self.cell
@@ -44,12 +51,19 @@ pub struct PassTrace<'a> {
     task: Option<(&'a RunningTask<'a>, &'a [usize])>,
     /// The batch that is under way, which arrays of the loop are in it, and the marks of their rows.
     rows: Option<(&'a RowBatch<'a>, &'a [usize], &'a [RowMarks])>,
+    /// By array, on several hosts: what the workers read of it.
+    reads: &'a [Option<Reads>],
 }
 
 impl<'a> PassTrace<'a> {
     /// `cell` is the cell of the loop that is under way.
     pub(crate) fn new(cell: &'a Cell<usize>) -> PassTrace<'a> {
-        PassTrace { recording: None, cell, task: None, rows: None }
+        PassTrace { recording: None, cell, task: None, rows: None, reads: &[] }
+    }
+
+    /// For a loop over several hosts, whose workers read this of each array.
+    pub(crate) fn reading(self, reads: &'a [Option<Reads>]) -> PassTrace<'a> {
+        PassTrace { reads, ..self }
     }
 
     /// For views that note what is touched.
@@ -90,6 +104,7 @@ impl<'a> PassTrace<'a> {
             cell: self.cell,
             task: self.task.and_then(in_task),
             rows: self.rows.and_then(in_rows),
+            reads: self.reads.get(array).and_then(Option::as_ref),
         }
     }
 }

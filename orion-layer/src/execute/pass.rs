@@ -177,6 +177,9 @@ impl Context<'_> {
                 array.rearrange(self, head.site, &layout)?;
             }
         }
+        if self.fabric.spans_hosts() {
+            self.prepare_edges(head, plan, arrays)?;
+        }
         let in_copies = self.works_in_copies(plan, arrays);
         let mut each = arrays.each();
         if !each.iter().any(|array| array.is_written()) {
@@ -212,6 +215,26 @@ impl Context<'_> {
             })
         });
         Ok(Begun { ahead, is_open: false, handed })
+    }
+
+    /// Has arrays that the loop writes send other hosts only what loops read there; and tells those that it reads, if it does so again.
+    fn prepare_edges<A: Arrays>(
+        &mut self,
+        head: &LoopHead<'_>,
+        plan: &LoopPlan,
+        arrays: &mut A,
+    ) -> Result<()> {
+        let is_first = plan.timing.borrow().passes == 0;
+        let host_of: Vec<usize> = (0..self.size()).map(|rank| self.fabric.host_of(rank)).collect();
+        for (number, array) in arrays.each().into_iter().enumerate() {
+            if array.is_written() {
+                array.meet_edges(self, head.site)?;
+            } else if let Some(reads) = plan.reads.get(number).and_then(Option::as_ref).filter(|_| !is_first)
+            {
+                array.expect_reads(reads, &host_of);
+            }
+        }
+        Ok(())
     }
 
     /// Whether all that the loop writes is relaxed, and lies in copies: on several hosts, where others read what is published. Then no

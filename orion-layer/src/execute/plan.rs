@@ -21,6 +21,7 @@ use hectare_dependence::hosts::{Ahead, Hosts};
 use hectare_dependence::in_place::CheckTasks;
 use hectare_dependence::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space};
 use hectare_dependence::placement::TilePlan;
+use hectare_dependence::reads::Reads;
 use hectare_dependence::schedule::{
     Choice, ScheduleError, Team, Tile, VISITS, cell_number, choose, for_each_cell, scrambled,
 };
@@ -131,6 +132,8 @@ pub struct LoopPlan {
     pub(crate) tiles: Vec<Vec<TilePlan>>,
     /// If workers are on several hosts: what can go ahead in a pass.
     pub(super) ahead: Vec<Ahead>,
+    /// If workers are on several hosts: by array, what they read of it, of those that the loop only reads.
+    pub(super) reads: Vec<Option<Reads>>,
     /// If tiles are taken as they come free.
     pub(super) free: Option<FreeTiles>,
     /// If arrays lie in place: what tiles touch, and which come before which.
@@ -205,6 +208,10 @@ impl LoopPlan {
         let scrambled = own.iter().map(|plan| scrambled(&plan.tile, stays, visits)).collect();
         let timing = Timing { loop_name: nest.name.clone(), ..Timing::default() };
         let timing = RefCell::new(timing);
+        let reads = match context.fabric.spans_hosts() {
+            true => reads(&nest, &choice.cuts, &tiles),
+            false => Vec::new(),
+        };
         tracing::debug!(
             loop_name = nest.name,
             grid = ?choice.grid,
@@ -234,6 +241,7 @@ impl LoopPlan {
             inspection: None,
             between_hosts: None,
             ahead: Vec::new(),
+            reads,
             link_meter: RefCell::default(),
             computes: RefCell::default(),
             meter: RefCell::default(),
@@ -351,6 +359,15 @@ impl LoopPlan {
             true
         });
     }
+}
+
+/// By array, what workers read of it, of those that the loop only reads.
+fn reads(nest: &LoopNest, cuts: &[Vec<i64>], tiles: &[Vec<TilePlan>]) -> Vec<Option<Reads>> {
+    let of = |array: usize| match nest.is_written(array) {
+        true => None,
+        false => Reads::of(nest, array, cuts, tiles),
+    };
+    (0..nest.arrays.len()).map(of).collect()
 }
 
 fn owners(grid: &[usize], tiles: &[Vec<TilePlan>]) -> Rc<[usize]> {

@@ -173,7 +173,8 @@ impl Context<'_> {
     ) -> Result<()> {
         let tiles = &cells.plan.tiles[self.rank() as usize];
         let since = Instant::now();
-        let mut views = arrays.views(self.fabric.worker, parts, PassTrace::new(&cells.current))?;
+        let trace = PassTrace::new(&cells.current).reading(&cells.plan.reads);
+        let mut views = arrays.views(self.fabric.worker, parts, trace)?;
         let mut run = || {
             cells.plan.for_each_cell(number, &tiles[number].tile, |cell| cells.run(cell, &mut views, tree))
         };
@@ -212,7 +213,8 @@ impl Context<'_> {
                 rhythm.interval += 1;
             }
             let since = Instant::now();
-            let mut views = arrays.views(self.fabric.worker, parts, PassTrace::new(&cells.current))?;
+            let trace = PassTrace::new(&cells.current).reading(&plan.reads);
+            let mut views = arrays.views(self.fabric.worker, parts, trace)?;
             let due = loop {
                 cells.run(&list[at], &mut views, tree);
                 at += 1;

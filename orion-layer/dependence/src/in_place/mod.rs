@@ -87,7 +87,8 @@ impl InPlace {
                     Waits::Steps => earlier(&before, worker),
                     Waits::Rows { blocks, ahead } => row_before(number, worker, workers, (blocks, ahead)),
                 };
-                let touched = arrays.iter().map(|array| touched(nest, *array, &values(cuts, tile))).collect();
+                let touched =
+                    arrays.iter().map(|array| touched(nest, *array, &tile_values(cuts, tile))).collect();
                 tasks[worker].push(TileTask { touched, after });
             }
             for (count, tile) in before.iter_mut().zip(step) {
@@ -98,8 +99,8 @@ impl InPlace {
     }
 }
 
-/// The values of the loop's dimensions in a tile, `start..end`.
-fn values(cuts: &[Vec<i64>], tile: &Tile) -> Vec<(i64, i64)> {
+/// The values of the loop's dimensions in a tile, `start..end`; `cuts[d]` are those of dimension `d` between the cells.
+pub fn tile_values(cuts: &[Vec<i64>], tile: &Tile) -> Vec<(i64, i64)> {
     cuts.iter().zip(&tile.cells).map(|(cuts, cells)| (cuts[cells.start], cuts[cells.end])).collect()
 }
 

@@ -1,10 +1,12 @@
 //! Dense arrays: every element exists; partitions are areas without reader copies and without a log.
 mod access;
 mod change;
+mod edges;
 mod relax;
 mod runs;
 mod write;
 
+use self::edges::Edges;
 use super::partition::{Hold, Partition};
 use crate::context::{ArrayNumber, Context, Outcome};
 use crate::contract::Layout;
@@ -33,6 +35,7 @@ pub struct DistArray<T: Element, const N: usize> {
     shape: [usize; N],
     layout: Layout,
     parts: Vec<Partition<T>>,
+    edges: Edges<T>,
     gathered: Gathered<T>,
     changes: u64,
     pub(crate) replica: Replica<T>,
@@ -81,6 +84,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             shape,
             layout,
             parts: Vec::new(),
+            edges: Edges::new(),
             gathered: Gathered::new(),
             changes: 0,
             replica: Replica::new(),
@@ -310,6 +314,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         for partition in std::mem::replace(&mut self.parts, fresh) {
             partition.delete(context.fabric.worker)?;
         }
+        self.edges.delete(context.fabric.worker)?;
         self.layout = to.clone();
         Ok(())
     }
@@ -357,6 +362,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         context.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))?;
         let mut deleted =
             self.parts.drain(..).try_for_each(|partition| partition.delete(context.fabric.worker));
+        deleted = deleted.and(self.edges.delete(context.fabric.worker));
         deleted = deleted.and(self.replica.delete(context.fabric.worker));
         context.agree_on(site, deleted)
     }

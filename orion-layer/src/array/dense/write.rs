@@ -151,7 +151,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
                     change(&window, &mut self.parts[part].write(worker)?[..window.len()]);
                 }
             }
-            self.parts.iter_mut().try_for_each(|partition| partition.lend(worker))?;
+            self.lend_all(worker)?;
             context.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))
         })
     }

@@ -1,0 +1,162 @@
+//! Loops that read neighbours: of what other hosts wrote, what they read is sent and no more, and they have the bits of one host.
+use hectare_orion::array::DistArray;
+use hectare_orion::{Context, Result, parallel_for};
+
+const SIDE: usize = 36;
+/// Elements of a row of the array whose bytes are counted.
+pub(super) const WIDE: usize = 20_000;
+
+fn bits<const N: usize>(w: &Context<'_>, array: &DistArray<f32, N>) -> Result<Vec<u32>> {
+    Ok(array.to_vec(w)?.iter().map(|value| value.to_bits()).collect())
+}
+
+/// Sweeps over rows; what is read is written by loops and, in between, by other means.
+fn rows(w: &mut Context<'_>) -> Result<Vec<u32>> {
+    let mut a = w.uniform([SIDE, SIDE], 0.0..1.0f32, 5)?.named("a");
+    let mut b = w.zeros([SIDE, SIDE])?.named("b");
+    for pass in 0..12 {
+        parallel_for!(w, unordered, read a, write b;
+        for i in 2..SIDE - 1 {
+            for j in 1..SIDE - 1 {
+                b[[i, j]] = 0.2 * (a[[i - 2, j]] + a[[i - 1, j]] + a[[i + 1, j]] + a[[i, j - 1]] + a[[i, j + 1]]);
+            }
+        })?;
+        std::mem::swap(&mut a, &mut b);
+        match pass {
+            6 => a.for_each_mut(w, |[i, j], x| *x += (i * j) as f32 * 1e-3)?,
+            8 => a.write_range(w, [17..19, 0..2], &[1.0, 2.0, 3.0, 4.0])?,
+            // Nothing is written, and all is read.
+            9 => {
+                let sum = parallel_for!(w, unordered, read a, sum sum: f32;
+                for i in 0..SIDE {
+                    for j in 0..SIDE {
+                        sum += a[[j, i]];
+                    }
+                })?;
+                a.set(w, [0, 0], sum)?;
+            }
+            _ => {}
+        }
+    }
+    bits(w, &a)
+}
+
+/// Of elements of one dimension, of columns, and of planes; two loops that read different neighbours.
+fn others(w: &mut Context<'_>) -> Result<Vec<u32>> {
+    let mut all = Vec::new();
+    let (mut a, mut b) = (w.uniform([200], 0.0..1.0f32, 6)?.named("a"), w.zeros([200])?.named("b"));
+    for _ in 0..6 {
+        parallel_for!(w, unordered, read a, write b;
+        for i in 3..199 {
+            b[i] = 0.3 * (a[i - 3] + a[i] + a[i + 1]);
+        })?;
+        parallel_for!(w, unordered, read b, write a;
+        for i in 1..190 {
+            a[i] = 0.5 * (b[i - 1] + b[i + 10]);
+        })?;
+    }
+    all.extend(bits(w, &a)?);
+    let (mut a, mut b) = (w.uniform([9, 60], 0.0..1.0f32, 7)?.named("a"), w.zeros([9, 60])?.named("b"));
+    for _ in 0..8 {
+        parallel_for!(w, unordered, read a, write b;
+        for j in 1..59 {
+            for i in 0..9 {
+                b[[i, j]] = 0.4 * (a[[i, j - 1]] + a[[i, j + 1]]) + 0.1 * a[[8 - i, j]];
+            }
+        })?;
+        std::mem::swap(&mut a, &mut b);
+    }
+    all.extend(bits(w, &a)?);
+    let (mut a, mut b) = (w.uniform([40, 3, 4], 0.0..1.0f32, 8)?.named("a"), w.zeros([40, 3, 4])?.named("b"));
+    for _ in 0..6 {
+        parallel_for!(w, unordered, read a, write b;
+        for i in 1..39 {
+            for j in 0..3 {
+                let (above, below) = (a.row([i - 1, j]), a.row([i + 1, 2 - j]));
+                b.row_mut([i, j]).iter_mut().zip(above.iter().zip(below)).for_each(|(z, (x, y))| *z = 0.5 * (x + y));
+            }
+        })?;
+        std::mem::swap(&mut a, &mut b);
+    }
+    all.extend(bits(w, &a)?);
+    Ok(all)
+}
+
+/// Arrays that are cut anew between the sweeps, whose parts change hands, or that only one worker reads.
+fn moved(w: &mut Context<'_>) -> Result<Vec<u32>> {
+    let mut all = Vec::new();
+    let (mut a, mut b) = (w.uniform([30, 30], 0.0..1.0f32, 9)?.named("a"), w.zeros([30, 30])?.named("b"));
+    for _ in 0..4 {
+        for _ in 0..3 {
+            parallel_for!(w, unordered, read a, write b;
+            for i in 1..29 { for j in 0..30 { b[[i, j]] = 0.5 * (a[[i - 1, j]] + a[[i + 1, j]]); } })?;
+            std::mem::swap(&mut a, &mut b);
+        }
+        for _ in 0..3 {
+            parallel_for!(w, unordered, read a, write b;
+            for j in 1..29 { for i in 0..30 { b[[i, j]] = 0.5 * (a[[i, j - 1]] + a[[i, j + 1]]); } })?;
+            std::mem::swap(&mut a, &mut b);
+        }
+        // One worker alone.
+        if w.rank() == 1 {
+            let one = a.get(w, [29, 7])?;
+            assert_eq!(one, a.to_vec(w)?[29 * 30 + 7]);
+        }
+    }
+    all.extend(bits(w, &a)?);
+    let entries = w.entries([24, 30], 24 * 30, |k| ([k / 30, k % 30], 1.0f32))?.named("entries");
+    let mut users = w.fill([24], 0.1f32)?.named("users");
+    let mut films = w.fill([30], 0.1f32)?.named("films");
+    let mut means = w.zeros::<f32, 1>([30])?.named("means");
+    for pass in 0..9 {
+        // Films go from worker to worker.
+        parallel_for!(w, unordered, read entries, write [users, films];
+        for ((user, film), one) in entries {
+            users[user] += 0.01 * films[film] * one;
+            films[film] += 0.01 * users[user];
+        })?;
+        // And begin with others than they end with.
+        if pass > 4 {
+            parallel_for!(w, unordered, write films; for i in 0..30 { films[i] *= 0.99; })?;
+        }
+        parallel_for!(w, unordered, read films, write means;
+        for i in 1..29 { means[i] += 0.3 * (films[i - 1] + films[i] + films[i + 1]); })?;
+    }
+    all.extend(bits(w, &means)?);
+    all.extend(bits(w, &films)?);
+    Ok(all)
+}
+
+/// A line for each kind, the same for as many workers, wherever they are.
+pub(super) fn all(w: &mut Context<'_>) -> Result<Vec<String>> {
+    let kinds = [("rows", rows(w)?), ("others", others(w)?), ("moved", moved(w)?)];
+    Ok(kinds.iter().map(|(kind, bits)| format!("{kind} {bits:x?}")).collect())
+}
+
+/// Sweeps over wide rows, two of which each worker reads of each neighbour. Prints what agents count.
+pub(super) fn count(w: &mut Context<'_>) -> Result<()> {
+    let mut a = w.from_fn([24, WIDE], |[i, j]| ((i * 31 + j * 17) % 101) as f32)?;
+    let mut b = w.zeros([24, WIDE])?;
+    for sweep in 0..36 {
+        parallel_for!(w, unordered, read a, write b;
+        for i in 2..22 {
+            let (x, y, out) = (a.row(i - 2), a.row(i + 2), b.row_mut(i));
+            for j in 0..WIDE {
+                out[j] = 0.5 * (x[j] + y[j]) + sweep as f32;
+            }
+        })?;
+        std::mem::swap(&mut a, &mut b);
+    }
+    for between in w.explain().iter().filter_map(|one| one.between_hosts.clone()) {
+        for link in between.links {
+            println!(
+                "bytes {} {} {} {}",
+                link.from,
+                link.to,
+                link.predicted,
+                link.measured.map_or(-1.0, f64::round)
+            );
+        }
+    }
+    Ok(())
+}
