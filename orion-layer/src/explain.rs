@@ -463,6 +463,13 @@ fn placed(placement: &ArrayPlacement) -> String {
         ArrayPlacement::Relaxed => "all of it used by every worker; its dependences are relaxed".into(),
         ArrayPlacement::InPlace => "in one piece; each worker writes its elements in place".into(),
         ArrayPlacement::Whole => "all of it on the one worker that runs the loop".into(),
+        ArrayPlacement::Ghosted { dim, owners, .. } => {
+            let parts = counted(owners.len() as u64, "part");
+            format!(
+                "cut into {parts} along its dimension {dim}, each stays with one worker, who reads of the others what they were before the \
+                 pass"
+            )
+        }
         ArrayPlacement::Parts { dim, bounds, rotates, .. } => {
             let parts = counted(bounds.len() as u64 - 1, "part");
             let mut text = format!("cut into {parts} along its dimension {dim}");

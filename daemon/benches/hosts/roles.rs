@@ -20,7 +20,7 @@ pub(crate) fn play(role: &str, rest: &[String]) {
         ("sparse", [bytes]) => sparse(bytes.parse().expect("bytes")).expect("an area"),
         ("alone", []) => alone().expect("rounds"),
         ("loop", []) => crate::loops::play().expect("a loop"),
-        ("stencil", []) => crate::stencil::play().expect("a loop"),
+        ("stencil", [kind]) => crate::stencil::play(kind).expect("a loop"),
         ("exchange", []) => crate::far::exchange().expect("areas"),
         ("watch", []) => crate::far::watch().expect("an area"),
         ("far", [consistency]) => crate::far::play(consistency).expect("a loop"),

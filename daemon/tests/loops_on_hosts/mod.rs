@@ -283,12 +283,17 @@ fn neighbours_on_other_hosts_are_read_as_on_one() {
     for per_host in [1, 2] {
         let on_threads = hectare_orion::run(3 * per_host as usize, stencils::all).unwrap();
         let said = run(&cluster, "stencils", per_host);
+        assert!(said.contains("with ghosts: 3"), "{said}");
         for line in &on_threads[0] {
             let kind = line.split(' ').next().unwrap();
             let count = said.matches(line.as_str()).count();
-            assert_eq!(count, on_threads.len(), "{kind}, {per_host} on each host");
+            assert_eq!(count, on_threads.len(), "{kind}, {per_host} on each host: {said}");
         }
     }
+    // Checked loops have all of their arrays on one worker, and go back.
+    let args = ["--hosts", &cluster.list(1), "--timeout", "60", "-x", "HECTARE_CHECK=1"];
+    let said = cluster.run(&args, &script(&cluster, "stencils"));
+    assert_eq!((said.code, said.out.contains("ended: ")), (0, false), "{said:?}");
     cluster.assert_nothing_is_left();
 }
 

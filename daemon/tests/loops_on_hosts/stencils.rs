@@ -1,5 +1,6 @@
 //! Loops that read neighbours: of what other hosts wrote, what they read is sent and no more, and they have the bits of one host.
 use hectare_orion::array::DistArray;
+use hectare_orion::schedule::Blocks;
 use hectare_orion::{Context, Result, parallel_for};
 
 const SIDE: usize = 36;
@@ -127,9 +128,60 @@ fn moved(w: &mut Context<'_>) -> Result<Vec<u32>> {
     Ok(all)
 }
 
+/// Loops that write some elements of an array and read others of it, which other workers have: on one host it lies in place.
+fn in_place(w: &mut Context<'_>) -> Result<Vec<u32>> {
+    let mut all = Vec::new();
+    let mut a = w.uniform([SIDE, 8], 0.0..1.0f32, 10)?.named("a");
+    for pass in 0..6 {
+        // Odd rows of even ones, and the other way round.
+        parallel_for!(w, unordered, write a, schedule = Blocks { dim: 0 };
+        for i in 0..SIDE / 2 - 1 {
+            for j in 1..7 {
+                a[[2 * i + 1, j]] = 0.3 * (a[[2 * i, j - 1]] + a[[2 * i, j]] + a[[2 * i + 2, j + 1]]);
+            }
+        })?;
+        parallel_for!(w, unordered, write a, schedule = Blocks { dim: 0 };
+        for i in 1..SIDE / 2 {
+            for j in 0..8 {
+                a[[2 * i, j]] = 0.4 * (a[[2 * i - 1, j]] + a[[2 * i + 1, 7 - j]]);
+            }
+        })?;
+        // One column of the one beside it, up and down, with a sum.
+        let sum = parallel_for!(w, unordered, write a, sum sum: f32, schedule = Blocks { dim: 0 };
+        for i in 2..SIDE - 2 {
+            a[[i, 0]] += 0.1 * (a[[i - 2, 1]] - a[[i + 2, 2]]);
+            sum += a[[i, 0]];
+        })?;
+        if pass % 2 == 1 {
+            a.set(w, [pass, 1], sum)?;
+        }
+        all.push(sum.to_bits());
+    }
+    let explained = w.explain().to_string();
+    w.root(|| {
+        println!("with ghosts: {}", explained.matches("who reads of the others what they were").count())
+    });
+    all.extend(bits(w, &a)?);
+    // Rows below a pivot, and so another range each time.
+    let mut m = w
+        .from_fn([20, 20], |[i, j]| ((i * 7 + j * 3) % 11) as f32 + if i == j { 20.0 } else { 0.0 })?
+        .named("m");
+    for k in 0..12 {
+        parallel_for!(w, unordered, write m, schedule = Blocks { dim: 0 };
+        for i in k + 1..20 {
+            for j in k + 1..20 {
+                m[[i, j]] -= m[[i, k]] / m[[k, k]] * m[[k, j]];
+            }
+        })?;
+    }
+    all.extend(bits(w, &m)?);
+    Ok(all)
+}
+
 /// A line for each kind, the same for as many workers, wherever they are.
 pub(super) fn all(w: &mut Context<'_>) -> Result<Vec<String>> {
-    let kinds = [("rows", rows(w)?), ("others", others(w)?), ("moved", moved(w)?)];
+    let kinds =
+        [("rows", rows(w)?), ("others", others(w)?), ("moved", moved(w)?), ("in-place", in_place(w)?)];
     Ok(kinds.iter().map(|(kind, bits)| format!("{kind} {bits:x?}")).collect())
 }
 

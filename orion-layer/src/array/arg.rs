@@ -112,6 +112,18 @@ impl<T: Element, const N: usize> LoopArray for &mut DistArray<T, N> {
         DistArray::rearrange(self, context, site, to)
     }
 
+    fn expect_reads(&self, reads: &Reads, host_of: &[usize]) {
+        DistArray::expect_reads(self, reads, host_of);
+    }
+
+    fn lie_as(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()> {
+        DistArray::lie_as(self, context, site, to)
+    }
+
+    fn fetch_ghosts(&mut self, worker: &Worker, reads: &Reads) -> Result<()> {
+        DistArray::fetch_ghosts(self, worker, reads)
+    }
+
     fn meet_edges(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {
         DistArray::meet_edges(self, context, site)
     }
@@ -203,7 +215,10 @@ impl<T: Element, const N: usize> ArrayArg for &mut DistArray<T, N> {
         match (trace.task(), trace.rows()) {
             (Some(task), _) => self.view_in_place(task),
             (None, Some(rows)) => self.view_rows(rows),
-            (None, None) => self.view_mut_on(worker, parts, trace.recorder()),
+            (None, None) => match trace.reads() {
+                Some(_) => self.view_with_ghosts(worker, parts),
+                None => self.view_mut_on(worker, parts, trace.recorder()),
+            },
         }
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct Partition<T: Element> {
     hold: Hold<T>,
     /// The question for what its owner's host has of it, since it was written last.
     asked: Cell<Option<Asked>>,
+    /// That of before the pass which writes it.
+    asked_before: Option<Asked>,
     /// On several hosts, a new number whenever its elements may have changed. A worker that does not hold the partition knows that from
     /// the calls alone, which all workers make together.
     stamp: u64,
@@ -81,7 +83,16 @@ impl<T: Element> Partition<T> {
             let hold = mine.next_if(|(number, _)| *number == part).map_or(Hold::Elsewhere, |(_, hold)| hold);
             let runs = area.runs();
             let asked = Cell::new(None);
-            let mut made = Partition { area, hold, asked, stamp: 0, spans_hosts, runs, rests_open: false };
+            let mut made = Partition {
+                area,
+                hold,
+                asked,
+                asked_before: None,
+                stamp: 0,
+                spans_hosts,
+                runs,
+                rests_open: false,
+            };
             made.restamp();
             parts.push(made);
         }
@@ -111,6 +122,15 @@ impl<T: Element> Partition<T> {
             self.asked.set(Some(self.area.ask(worker)?));
         }
         Ok(())
+    }
+
+    /// Its elements as they were before it was recalled, or later ones, while another worker writes it: of one that was read before
+    /// that. Nothing is asked for, since what the owner publishes meanwhile could not come while another worker of this host reads.
+    pub(crate) fn read_before<'w>(&'w self, worker: &'w Worker) -> Result<&'w [T]> {
+        match self.asked_before {
+            Some(asked) => Ok(self.area.read_asked(worker, asked, TIME_LIMIT)?),
+            None => Err(self.not_held(worker).into()),
+        }
     }
 
     /// Its elements may have changed.
@@ -151,7 +171,7 @@ impl<T: Element> Partition<T> {
 
     /// Takes it back from its readers, if this worker shows it, or from the tasks that it is open to.
     pub(crate) fn recall(&mut self, worker: &mut Worker) -> Result<()> {
-        self.asked.set(None);
+        self.asked_before = self.asked.take();
         self.restamp();
         if std::mem::take(&mut self.rests_open) {
             return self.close(worker);

@@ -32,6 +32,21 @@ pub trait LoopArray {
     fn rearrange(&mut self, _context: &mut Context<'_>, _site: Site, _to: &Layout) -> Result<()> {
         Ok(())
     }
+    /// Cuts it again, and gives each part to whoever owns it there. Collective.
+    ///
+    /// # Errors
+    /// Those of [`LoopArray::rearrange`].
+    fn lie_as(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()> {
+        self.rearrange(context, site, to)
+    }
+    /// Fetches what this worker reads beyond its own parts in a pass that is about to write the array, and in which nobody else writes
+    /// that.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn fetch_ghosts(&mut self, _worker: &Worker, _reads: &Reads) -> Result<()> {
+        Ok(())
+    }
     /// A loop over several hosts is about to read it, as it has done before: worker `w` is on host `host_of[w]`.
     fn expect_reads(&self, _reads: &Reads, _host_of: &[usize]) {}
     /// Gets ready to send other hosts no more than what their workers will read of it ([`LoopArray::expect_reads`]), before a pass that

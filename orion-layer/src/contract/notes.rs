@@ -31,7 +31,7 @@ impl<'a> ArrayTrace<'a> {
         self.rows
     }
 
-    /// On several hosts, what the workers read of it, if the loop only reads it.
+    /// On several hosts, what the workers read of it where others have it.
     pub(crate) fn reads(self) -> Option<&'a Reads> {
         self.reads
     }

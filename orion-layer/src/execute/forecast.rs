@@ -183,7 +183,7 @@ impl Context<'_> {
             accumulates: plan.accumulates,
             hosts: (hosts > 1).then_some(&on),
             follows_links: self.follows_links(),
-            in_place: (hosts == 1).then_some(CheckTasks(&super::task_graph::check)),
+            in_place: Some(CheckTasks(&super::task_graph::check)),
         };
         let own = head.schedule.filter(|own| !own.is_dynamic());
         let mut choice = None;

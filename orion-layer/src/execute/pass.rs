@@ -170,16 +170,23 @@ impl Context<'_> {
         arrays: &mut A,
     ) -> Result<Begun> {
         for (number, array) in arrays.each().iter_mut().enumerate() {
-            if let Some(layout) = plan.layout(number).or_else(|| {
+            if let Some(layout) = plan.layout(number, array.layout()).or_else(|| {
                 let by_rule = array.treatment().contributes();
                 plan.one_piece(number, by_rule, array.layout())
             }) {
-                array.rearrange(self, head.site, &layout)?;
+                match plan.has_ghosts(number) {
+                    true => array.lie_as(self, head.site, &layout)?,
+                    false => array.rearrange(self, head.site, &layout)?,
+                }
             }
         }
-        if self.fabric.spans_hosts() {
-            self.prepare_edges(head, plan, arrays)?;
-        }
+        let fetched = match self.fabric.spans_hosts() {
+            true => {
+                self.prepare_edges(head, plan, arrays)?;
+                self.fetch_ghosts(plan, arrays)
+            }
+            false => Ok(()),
+        };
         let in_copies = self.works_in_copies(plan, arrays);
         let mut each = arrays.each();
         if !each.iter().any(|array| array.is_written()) {
@@ -198,7 +205,7 @@ impl Context<'_> {
             self.exchange(head.site, Outcome::Value(&[]), |_, _| Ok(()))?;
         }
         let recalled = each.iter_mut().try_for_each(|array| array.recall(self.fabric.worker));
-        match (recalled, self.fabric.spans_hosts()) {
+        match (fetched.and(recalled), self.fabric.spans_hosts()) {
             // Nobody has to give back parts that were published.
             (Ok(()), true) => {}
             (recalled, _) => self.agree_on(head.site, recalled)?,
@@ -229,12 +236,23 @@ impl Context<'_> {
         for (number, array) in arrays.each().into_iter().enumerate() {
             if array.is_written() {
                 array.meet_edges(self, head.site)?;
-            } else if let Some(reads) = plan.reads.get(number).and_then(Option::as_ref).filter(|_| !is_first)
-            {
+            }
+            if let Some(reads) = plan.reads.get(number).and_then(Option::as_ref).filter(|_| !is_first) {
                 array.expect_reads(reads, &host_of);
             }
         }
         Ok(())
+    }
+
+    /// Fetches what lies beyond this worker's parts of arrays that the loop writes. Where workers have met after that, others write.
+    fn fetch_ghosts<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
+        let reads = |number: usize| plan.reads.get(number).and_then(Option::as_ref);
+        let mut ghosted =
+            arrays.each().into_iter().enumerate().filter(|(number, _)| plan.has_ghosts(*number));
+        ghosted.try_for_each(|(number, array)| match reads(number) {
+            Some(reads) => array.fetch_ghosts(self.fabric.worker, reads),
+            None => Ok(()),
+        })
     }
 
     /// Whether all that the loop writes is relaxed, and lies in copies: on several hosts, where others read what is published. Then no

@@ -2,17 +2,23 @@
 use super::LoopPlan;
 use crate::contract::Layout;
 use hectare_dependence::loop_nest::Subscript;
-use hectare_dependence::placement::ArrayPlacement;
+use hectare_dependence::placement::{ArrayPlacement, bounds_around};
 use hectare_dsm::Rank;
 
 impl LoopPlan {
-    /// The layout that array `array` has to have when the pass begins; `None` if any will do.
-    pub(super) fn layout(&self, array: usize) -> Option<Layout> {
+    /// The layout that array `array`, which lies as in `present`, has to have when the pass begins; `None` if any will do.
+    pub(super) fn layout(&self, array: usize, present: &Layout) -> Option<Layout> {
         match &self.choice.placement.arrays[array] {
             ArrayPlacement::Parts { dim, bounds, .. } => {
                 let first = &self.choice.placement.first[array];
                 let owners = first.iter().map(|rank| rank.unwrap_or(0)).collect();
                 Some(Layout { dim: *dim, bounds: bounds.clone(), owners })
+            }
+            ArrayPlacement::Ghosted { dim, written, owners } => {
+                let is_along = present.dim == *dim;
+                let known = is_along.then_some(&present.bounds[..]);
+                let bounds = bounds_around(written, self.nest.arrays[array].shape[*dim], known);
+                Some(Layout { dim: *dim, bounds, owners: owners.clone() })
             }
             _ => None,
         }
@@ -40,6 +46,11 @@ impl LoopPlan {
         })
     }
 
+    /// Whether an array that the loop writes has ghost regions.
+    pub(super) fn has_ghosts(&self, array: usize) -> bool {
+        matches!(self.choice.placement.arrays[array], ArrayPlacement::Ghosted { .. })
+    }
+
     /// The worker that needs all of every written array, in a loop that is not cut.
     pub(super) fn only_worker(&self) -> Rank {
         self.tiles.iter().position(|tiles| !tiles.is_empty()).unwrap_or(0) as Rank
@@ -50,7 +61,9 @@ impl LoopPlan {
         match &self.choice.placement.arrays[array] {
             ArrayPlacement::Replicated | ArrayPlacement::Relaxed | ArrayPlacement::InPlace => owner,
             ArrayPlacement::Whole => self.only_worker(),
-            ArrayPlacement::Parts { .. } => self.choice.placement.first[array][part].unwrap_or(owner),
+            ArrayPlacement::Parts { .. } | ArrayPlacement::Ghosted { .. } => {
+                self.choice.placement.first[array][part].unwrap_or(owner)
+            }
         }
     }
 
@@ -59,7 +72,9 @@ impl LoopPlan {
         match &self.choice.placement.arrays[array] {
             ArrayPlacement::Replicated | ArrayPlacement::Relaxed | ArrayPlacement::InPlace => owner,
             ArrayPlacement::Whole => self.only_worker(),
-            ArrayPlacement::Parts { .. } => self.choice.placement.last[array][part].unwrap_or(owner),
+            ArrayPlacement::Parts { .. } | ArrayPlacement::Ghosted { .. } => {
+                self.choice.placement.last[array][part].unwrap_or(owner)
+            }
         }
     }
 }

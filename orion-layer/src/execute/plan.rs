@@ -20,7 +20,7 @@ use hectare_dependence::cuts::BlockWeights;
 use hectare_dependence::hosts::{Ahead, Hosts};
 use hectare_dependence::in_place::CheckTasks;
 use hectare_dependence::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space};
-use hectare_dependence::placement::TilePlan;
+use hectare_dependence::placement::{ArrayPlacement, TilePlan};
 use hectare_dependence::reads::Reads;
 use hectare_dependence::schedule::{
     Choice, ScheduleError, Team, Tile, VISITS, cell_number, choose, for_each_cell, scrambled,
@@ -33,6 +33,9 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// For so many ranges a loop whose arrays have ghost regions is planned.
+const MOST_RANGES: usize = 2;
 
 /// Describes a loop, and gives up the dependences of what it relaxes.
 fn described<S: IterationSpace>(
@@ -83,7 +86,9 @@ fn scheduled<S: IterationSpace>(
     let one_host = !context.fabric.spans_hosts();
     let own = head.schedule.filter(|own| !own.is_dynamic() || space.is_shareable() && one_host);
     let follows_links = context.follows_links();
-    let in_place = one_host.then_some(CheckTasks(&task_graph::check));
+    // With ghost regions, arrays are cut for the loop's range: of a loop whose range changes all the time, they would be cut all the time.
+    let is_kept = one_host || own.is_some() || context.ranges_planned(head.site) < MOST_RANGES;
+    let in_place = is_kept.then_some(CheckTasks(&task_graph::check));
     let team = Team { workers, accumulates, hosts, follows_links, in_place };
     let mut choice = choose(nest, dependences, own, &cut, team).map_err(refused)?;
     // Who takes blocks as they come free balances them so.
@@ -132,7 +137,7 @@ pub struct LoopPlan {
     pub(crate) tiles: Vec<Vec<TilePlan>>,
     /// If workers are on several hosts: what can go ahead in a pass.
     pub(super) ahead: Vec<Ahead>,
-    /// If workers are on several hosts: by array, what they read of it, of those that the loop only reads.
+    /// If workers are on several hosts: by array, what they read of it where others have it.
     pub(super) reads: Vec<Option<Reads>>,
     /// If tiles are taken as they come free.
     pub(super) free: Option<FreeTiles>,
@@ -209,7 +214,7 @@ impl LoopPlan {
         let timing = Timing { loop_name: nest.name.clone(), ..Timing::default() };
         let timing = RefCell::new(timing);
         let reads = match context.fabric.spans_hosts() {
-            true => reads(&nest, &choice.cuts, &tiles),
+            true => reads(&nest, &choice, &tiles),
             false => Vec::new(),
         };
         tracing::debug!(
@@ -361,13 +366,15 @@ impl LoopPlan {
     }
 }
 
-/// By array, what workers read of it, of those that the loop only reads.
-fn reads(nest: &LoopNest, cuts: &[Vec<i64>], tiles: &[Vec<TilePlan>]) -> Vec<Option<Reads>> {
-    let of = |array: usize| match nest.is_written(array) {
-        true => None,
-        false => Reads::of(nest, array, cuts, tiles),
+/// By array, what workers read of it where others have it.
+fn reads(nest: &LoopNest, choice: &Choice, tiles: &[Vec<TilePlan>]) -> Vec<Option<Reads>> {
+    let of = |(array, placement): (usize, &ArrayPlacement)| match placement {
+        ArrayPlacement::Replicated | ArrayPlacement::Ghosted { .. } => {
+            Reads::of(nest, array, &choice.cuts, tiles)
+        }
+        _ => None,
     };
-    (0..nest.arrays.len()).map(of).collect()
+    choice.placement.arrays.iter().enumerate().map(of).collect()
 }
 
 fn owners(grid: &[usize], tiles: &[Vec<TilePlan>]) -> Rc<[usize]> {

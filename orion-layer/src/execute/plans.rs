@@ -65,6 +65,16 @@ impl Context<'_> {
         self.extensions.get::<Plans>().map_or(0, |plans| plans.made)
     }
 
+    /// For how many ranges, or other values of what it depends on, a loop was planned that is over the same arrays.
+    pub(super) fn ranges_planned(&self, site: Site) -> usize {
+        let of_it = |plans: &Plans| {
+            let known = plans.known.keys().filter(|key| key.site == site);
+            let arrays: Vec<_> = known.map(|key| &key.arrays).collect();
+            arrays.iter().map(|one| arrays.iter().filter(|other| other == &one).count()).max()
+        };
+        self.extensions.get::<Plans>().and_then(of_it).unwrap_or(0)
+    }
+
     pub(super) fn plan_of(&mut self, key: &Key) -> Option<Rc<LoopPlan>> {
         let plans = self.extensions.get_mut::<Plans>()?;
         plans.uses += 1;

@@ -164,6 +164,25 @@ impl<T, const N: usize> Patch<T, N> {
         Patch { origin: start, stride: strides(shape), read: of(read), write: of(write) }
     }
 
+    /// A box of an array of this shape whose `len` elements or more lie at `start`, in row-major order: to be read.
+    ///
+    /// # Panics
+    /// If the box has more elements, or ends before it begins.
+    pub(super) fn of_box(
+        shape: &[usize; N],
+        ranges: [Range<usize>; N],
+        len: usize,
+        start: *mut T,
+    ) -> Patch<T, N> {
+        let extent = ranges.each_ref().map(|range| range.end - range.start);
+        let all = extent.iter().try_fold(1usize, |all, extent| all.checked_mul(*extent));
+        assert!(all.is_some_and(|all| all <= len), "a part of {extent:?} has {len} elements");
+        let stride = strides(&extent);
+        let ahead = (0..N).fold(0usize, |sum, k| sum.wrapping_add(ranges[k].start.wrapping_mul(stride[k])));
+        let read = Bounds::of(&Region::of(ranges), shape[N - 1]);
+        Patch { origin: start.wrapping_sub(ahead), stride, read, write: Bounds::NONE }
+    }
+
     /// The rows that a batch may write, which are side by side: a box of the array whose rows are as long as they are.
     pub(super) fn of_range(rows: &Rows<'_, T>, range: Range<usize>) -> Option<Patch<T, N>> {
         let len = rows.row_len();

@@ -1,9 +1,8 @@
 //! The elements of an array in one piece that a worker may touch: boxes, each for reading, writing or both.
 use super::lines::{Line, Lines};
 use super::marks::{Listed, RowMarks};
-use super::patch::{Bounds, Patch, strides};
+use super::patch::{Bounds, Patch};
 use super::rows::Rows;
-use crate::protocol::tasks::Region;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -104,23 +103,41 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
     /// If a part has fewer elements than indices, or ends before it begins.
     pub fn of_parts(shape: &[usize; N], parts: Vec<([Range<usize>; N], &'a mut [T])>) -> Patches<'a, T, N> {
         let patch = |(ranges, elements): ([Range<usize>; N], &'a mut [T])| {
-            let extent = ranges.each_ref().map(|range| range.end - range.start);
-            let all = extent.iter().try_fold(1usize, |all, extent| all.checked_mul(*extent));
-            assert!(
-                all.is_some_and(|all| all <= elements.len()),
-                "a part of {extent:?} has {} elements",
-                elements.len()
-            );
-            let stride = strides(&extent);
-            let ahead =
-                (0..N).fold(0usize, |sum, k| sum.wrapping_add(ranges[k].start.wrapping_mul(stride[k])));
-            let bounds = Bounds::of(&Region::of(ranges), shape[N - 1]);
-            let origin = elements.as_mut_ptr().wrapping_sub(ahead);
-            Patch { origin, stride, read: bounds, write: bounds }
+            let read = Patch::of_box(shape, ranges, elements.len(), elements.as_mut_ptr());
+            Patch { write: read.read, ..read }
         };
         let mut patches = Patches::new(shape, parts.into_iter().map(patch).collect());
         patches.rest.is_one_piece = false;
         patches
+    }
+
+    /// The same, and beyond the parts, boxes that may only be read.
+    ///
+    /// ```
+    /// use hectare_dsm::tasks::Patches;
+    ///
+    /// let (mut own, above) = ([3.0, 4.0], [1.0, 2.0]);
+    /// let own = Patches::of_parts(&[9, 2], vec![([4..5, 0..2], &mut own[..])]);
+    /// let mut both = own.with_ghosts(&[9, 2], vec![([3..4, 0..2], &above[..])]);
+    /// assert_eq!(both.row([3, 0]).unwrap(), [1.0, 2.0]);
+    /// assert!(both.row_mut([3, 0]).is_err());
+    /// assert_eq!(both.row_mut([4, 0]).unwrap(), [3.0, 4.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`Patches::of_parts`].
+    #[must_use]
+    pub fn with_ghosts(
+        mut self,
+        shape: &[usize; N],
+        ghosts: Vec<([Range<usize>; N], &'a [T])>,
+    ) -> Patches<'a, T, N> {
+        // Never written: only their boxes for reading have anything in them.
+        let patch = |(ranges, elements): ([Range<usize>; N], &'a [T])| {
+            Patch::of_box(shape, ranges, elements.len(), elements.as_ptr().cast_mut())
+        };
+        self.rest.all.extend(ghosts.into_iter().map(patch));
+        self
     }
 
     /// Rows of an array of this shape that a batch lends: those in the lists of `rows`, which are found by `marks`

@@ -28,6 +28,7 @@ impl<'a> Plan<'a> {
 pub(super) struct Crew<'a> {
     pub(super) workers: usize,
     pub(super) hosts: Option<&'a Hosts>,
+    /// If arrays that cannot be cut may lie in place or, on several hosts, have ghost regions.
     pub(super) in_place: Option<CheckTasks<'a>>,
 }
 
@@ -96,9 +97,11 @@ impl Builder<'_> {
                 wavefront.check(nest, dependences, &cuts)?;
             }
         }
-        let waits =
-            plan.in_place.then(|| plan.wavefront.map_or(Waits::Steps, |wavefront| wavefront.waits(&cuts)));
+        let ghosts = plan.in_place && plan.wavefront.is_none() && can_have_ghosts(nest, crew);
+        let waits = (plan.in_place && !ghosts)
+            .then(|| plan.wavefront.map_or(Waits::Steps, |wavefront| wavefront.waits(&cuts)));
         let placement = match waits {
+            None if ghosts => Placement::with_ghosts(nest, &cuts, &steps, workers)?,
             None => Placement::of(nest, &cuts, &steps, workers)?,
             Some(_) if !can_lie_in_place(nest, crew) => {
                 let what = "a loop must be dense and relax nothing, and its workers be on one host";
@@ -136,5 +139,10 @@ fn refine(grid: &mut [usize], extents: &[usize], least: usize, workers: usize) {
 
 /// Whether written arrays of a loop can lie in place for its workers.
 pub(super) fn can_lie_in_place(nest: &LoopNest, crew: Crew<'_>) -> bool {
-    crew.in_place.is_some() && !InPlace::arrays_of(nest).is_empty()
+    crew.hosts.is_none() && crew.in_place.is_some() && !InPlace::arrays_of(nest).is_empty()
+}
+
+/// Whether they can have ghost regions, where workers are on several hosts.
+pub(super) fn can_have_ghosts(nest: &LoopNest, crew: Crew<'_>) -> bool {
+    crew.hosts.is_some() && crew.in_place.is_some() && !InPlace::arrays_of(nest).is_empty()
 }

@@ -20,6 +20,7 @@ pub(super) enum Kind {
 pub(super) struct Considered {
     pub(super) name: String,
     pub(super) kind: Kind,
+    /// Or has ghost regions, on several hosts.
     pub(super) in_place: bool,
 }
 
@@ -76,6 +77,19 @@ pub(super) fn candidates(nest: &LoopNest, dependences: &Dependences) -> Vec<Cons
     }
     list.push(Considered::new("serial".into(), Kind::Serial));
     list
+}
+
+/// Those of `list` of one step whose arrays cannot be cut, by their `results`: with ghost regions.
+pub(super) fn with_ghosts(list: &[Considered], results: &[Result<Built, ScheduleError>]) -> Vec<Considered> {
+    let blocks = |(one, result): (&Considered, &Result<Built, ScheduleError>)| match (&one.kind, result) {
+        (Kind::Blocks(blocks), Err(ScheduleError::Placement(_))) => Some(Considered {
+            name: format!("{}, with ghost regions", one.name),
+            kind: Kind::Blocks(blocks.clone()),
+            in_place: true,
+        }),
+        _ => None,
+    };
+    list.iter().zip(results).filter_map(blocks).collect()
 }
 
 /// Schedules whose arrays lie in place: those of `list` whose arrays cannot be cut, by their `results`, and wavefronts.

@@ -1,6 +1,6 @@
 //! Which schedule a loop gets: those that its dependences allow, the cheapest of them.
-use super::build::{Builder, Built, Crew, Cut, Plan, can_lie_in_place, extents};
-use super::candidates::{Considered, Kind, candidates, in_place};
+use super::build::{Builder, Built, Crew, Cut, Plan, can_have_ghosts, can_lie_in_place, extents};
+use super::candidates::{Considered, Kind, candidates, in_place, with_ghosts};
 use super::cost::Cost;
 use super::{Rotation, Schedule, ScheduleError, Steps, verify_dynamic};
 use crate::analysis::Dependences;
@@ -116,7 +116,7 @@ pub struct Team<'t> {
     pub hosts: Option<&'t Hosts>,
     /// Whether the links between hosts may decide where the bits of the results depend on the schedule.
     pub follows_links: bool,
-    /// If arrays can lie in place, where they cannot be cut.
+    /// If arrays that cannot be cut can lie in place or, on several hosts, have ghost regions.
     pub in_place: Option<CheckTasks<'t>>,
 }
 
@@ -164,7 +164,7 @@ pub fn choose(
 ) -> Result<Choice, ScheduleError> {
     let Team { workers, hosts, .. } = members;
     let builder = Builder { nest, dependences, cut };
-    let crew = Crew { workers, hosts, in_place: members.in_place.filter(|_| hosts.is_none()) };
+    let crew = Crew { workers, hosts, in_place: members.in_place };
     match own {
         None => choose_cheapest(builder, crew, members),
         Some(schedule) if schedule.is_dynamic() => {
@@ -181,7 +181,9 @@ fn use_own(builder: Builder<'_>, crew: Crew<'_>, schedule: &dyn Schedule) -> Res
     let schedule = wavefront.map_or(schedule, |wavefront| wavefront as &dyn Schedule);
     let plan = Plan { schedule, wavefront, in_place: wavefront.is_some() };
     let built = builder.build(plan, crew).or_else(|error| match error {
-        ScheduleError::Placement(_) if can_lie_in_place(builder.nest, crew) => {
+        ScheduleError::Placement(_)
+            if can_lie_in_place(builder.nest, crew) || can_have_ghosts(builder.nest, crew) =>
+        {
             builder.build(Plan { in_place: true, ..plan }, crew)
         }
         error => Err(error),
@@ -248,8 +250,12 @@ impl<'a> Comparison<'a> {
         let is_parallel = |(one, built): (&Considered, &Result<Built, _>)| {
             !matches!(one.kind, Kind::Serial) && built.is_ok()
         };
-        if can_lie_in_place(nest, crew) && !list.iter().zip(&built).any(is_parallel) {
-            let more = in_place(nest, dependences, &list, &built);
+        let ghosts = can_have_ghosts(nest, crew);
+        if (ghosts || can_lie_in_place(nest, crew)) && !list.iter().zip(&built).any(is_parallel) {
+            let more = match ghosts {
+                true => with_ghosts(&list, &built),
+                false => in_place(nest, dependences, &list, &built),
+            };
             built.extend(more.iter().map(|one| builder.build(one.plan(), team)));
             list.extend(more);
         }

@@ -81,7 +81,10 @@ pub(crate) fn estimate(
     let work = work_ns(nest);
     let on_hosts = hosts.map(|hosts| {
         let work = Work::even(steps, grid, workers, work);
-        pass_time(nest, steps, placement, &work, hosts)
+        let time = pass_time(nest, steps, placement, &work, hosts);
+        // What lies beyond a part is asked for, and comes.
+        let asked_ns = if placement.has_ghosts() { hosts.link.hand_over_ns } else { 0.0 };
+        PassTime { steps_ns: time.steps_ns + asked_ns, ..time }
     });
     // Cells carry the same weight: they were cut by histogram.
     let cells: f64 = grid.iter().map(|cells| *cells as f64).product();
@@ -102,9 +105,10 @@ pub(crate) fn estimate(
     let heaviest = load.iter().fold(0.0f64, |a, b| a.max(*b));
     let moved_bytes = placement.moved_bytes(nest);
     let hand_overs = placement.hand_overs() as f64 / workers as f64;
-    let tasks = match placement.in_place {
-        Some(_) => placement.tiles.iter().map(Vec::len).max().unwrap_or(0),
-        None => 0,
+    // Those with ghost regions are the tasks that they are on one host, so that both choose alike.
+    let tasks = match placement.in_place.is_some() || placement.has_ghosts() {
+        true => placement.tiles.iter().map(Vec::len).max().unwrap_or(0),
+        false => 0,
     };
     Cost {
         imbalance: if average > 0.0 { heaviest / average } else { 1.0 },

@@ -13,8 +13,9 @@ use crate::contract::Layout;
 use crate::error::Result;
 use crate::fabric::shown::Shown;
 use crate::site::Site;
-use crate::view::{View, Window, copy_box};
+use crate::view::{PartBounds, View, ViewMut, Window, copy_box};
 use hectare_dependence::reads::Reads;
+use hectare_dsm::tasks::Patches;
 use hectare_dsm::{Element, Rank, Worker};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -33,6 +34,21 @@ pub(super) struct Edges<T: Element> {
     made: u64,
     /// Parts change their owners, so edges would have to.
     is_off: bool,
+    /// Of the pass that is under way, if it writes the array: what this worker reads beyond its own parts.
+    ghosts: Vec<Ghost>,
+}
+
+/// Where what lies beyond this worker's parts was fetched from, and what it is.
+#[derive(Debug)]
+struct Ghost {
+    range: Range<usize>,
+    source: Source,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Edge(usize),
+    Part(usize),
 }
 
 /// A copy of a piece of a part.
@@ -53,6 +69,7 @@ impl<T: Element> Edges<T> {
             whole: Vec::new(),
             made: 0,
             is_off: false,
+            ghosts: Vec::new(),
         }
     }
 
@@ -179,6 +196,71 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(())
     }
 
+    /// Fetches what this worker reads beyond its own parts, in a loop that is about to write the array: before anybody writes.
+    pub(crate) fn fetch_ghosts(&mut self, worker: &Worker, reads: &Reads) -> Result<()> {
+        let me = worker.rank();
+        let read = reads.range(me as usize, self.layout.dim);
+        let mut ghosts = Vec::new();
+        for part in (0..self.layout.parts()).filter(|part| self.layout.owners[*part] != me) {
+            let needed = common(&read, &self.layout.range(part));
+            if !needed.is_empty() {
+                ghosts.push(match self.fresh_edge(part, &needed) {
+                    Some(edge) => {
+                        Ghost { range: self.edges.list[edge].piece.1.clone(), source: Source::Edge(edge) }
+                    }
+                    None => Ghost { range: self.layout.range(part), source: Source::Part(part) },
+                });
+            }
+        }
+        let source = |ghost: &Ghost| match ghost.source {
+            Source::Edge(edge) => &self.edges.list[edge].copy,
+            Source::Part(part) => &self.parts[part],
+        };
+        ghosts.iter().try_for_each(|ghost| source(ghost).ask(worker))?;
+        ghosts.iter().try_for_each(|ghost| source(ghost).read(worker).map(drop))?;
+        self.edges.ghosts = ghosts;
+        Ok(())
+    }
+
+    /// A view of the parts `own`, which this worker holds, and of what it fetched of others before the pass.
+    pub(crate) fn view_with_ghosts<'a>(
+        &'a mut self,
+        worker: &'a Worker,
+        own: Range<usize>,
+    ) -> Result<ViewMut<'a, T, N>> {
+        let DistArray { layout, shape, parts, edges, name, .. } = self;
+        let dim = layout.dim;
+        let box_of = |range: Range<usize>| {
+            let mut ranges = shape.map(|extent| 0..extent);
+            ranges[dim] = range;
+            ranges
+        };
+        let (before, rest) = parts.split_at_mut(own.start);
+        let (held, after) = rest.split_at_mut(own.len());
+        let mut ghosts = Vec::with_capacity(edges.ghosts.len());
+        for Ghost { range, source } in &edges.ghosts {
+            let elements = match *source {
+                Source::Edge(edge) => edges.list[edge].copy.read(worker)?,
+                Source::Part(part) if part < own.start => before[part].read_before(worker)?,
+                Source::Part(part) => after[part - own.end].read_before(worker)?,
+            };
+            ghosts.push((box_of(range.clone()), elements));
+        }
+        let mut mine = Vec::with_capacity(held.len());
+        for (part, partition) in own.zip(held) {
+            mine.push((box_of(layout.range(part)), partition.write(worker)?));
+        }
+        let patches = Patches::of_parts(shape, mine).with_ghosts(shape, ghosts);
+        Ok(ViewMut::new(PartBounds { array: name, shape, dim }, patches))
+    }
+
+    /// An edge that is as new as its part, and has this of it.
+    fn fresh_edge(&self, part: usize, needed: &Range<usize>) -> Option<usize> {
+        let stamp = Some(self.parts[part].stamp());
+        let has = |edge: &Edge<T>| edge.piece.0 == part && contains(&edge.piece.1, needed);
+        self.edges.list.iter().position(|edge| has(edge) && edge.stamp == stamp)
+    }
+
     /// A view of what this worker reads in a loop over several hosts: its own parts, and of others no more than what it reads.
     pub(crate) fn view_of<'a>(&'a self, worker: &'a Worker, reads: &Reads) -> Result<View<'a, T, N>> {
         let dim = self.layout.dim;
@@ -194,10 +276,8 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             if needed.is_empty() {
                 continue;
             }
-            let has = |edge: &&Edge<T>| edge.piece.0 == part && contains(&edge.piece.1, &needed);
-            let is_fresh = |edge: &&Edge<T>| edge.stamp == Some(self.parts[part].stamp());
-            let edge = self.edges.list.iter().find(|edge| has(edge) && is_fresh(edge));
-            from.push(match edge.filter(|_| *owner != me) {
+            let edge = self.fresh_edge(part, &needed).filter(|_| *owner != me);
+            from.push(match edge.map(|edge| &self.edges.list[edge]) {
                 Some(edge) => (needed.len(), self.window_of(&edge.piece), &edge.copy),
                 None => (needed.len(), self.window(part), &self.parts[part]),
             });

@@ -120,8 +120,8 @@ fn holds(plan: &LoopPlan, array: usize, element: &[usize], (step, worker): Place
     match &plan.choice.placement.arrays[array] {
         ArrayPlacement::Replicated | ArrayPlacement::Relaxed => false,
         ArrayPlacement::Whole => true,
-        // The tasks say what comes before what.
-        ArrayPlacement::InPlace => false,
+        // The tasks say what comes before what; with ghost regions, all tiles are of one step.
+        ArrayPlacement::InPlace | ArrayPlacement::Ghosted { .. } => false,
         ArrayPlacement::Parts { dim, bounds, .. } => {
             let parts = &tile.parts[array];
             (bounds[parts.start]..bounds[parts.end]).contains(&element[*dim])

@@ -1,4 +1,7 @@
 //! Where the arrays of a loop have to be: which parts each tile needs, and who hands what to whom.
+mod ghosts;
+
+pub use self::ghosts::bounds_around;
 use crate::in_place::InPlace;
 use crate::loop_nest::{Affine, LoopNest, Subscript};
 use crate::mutant::{self, Mutant};
@@ -17,6 +20,15 @@ pub enum ArrayPlacement {
     Whole,
     /// It lies in one piece, and each tile writes its elements there.
     InPlace,
+    /// On several hosts: each worker has the part that it writes, and reads beyond it what was there before the pass.
+    Ghosted {
+        /// The array's dimension that is cut.
+        dim: usize,
+        /// What the worker of each part writes, in ascending order.
+        written: Vec<Range<usize>>,
+        /// That worker.
+        owners: Vec<Rank>,
+    },
     /// Cut along `dim` as the loop's dimension `loop_dim` is cut.
     Parts {
         /// The array's dimension.
