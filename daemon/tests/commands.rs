@@ -95,7 +95,7 @@ fn what_there_is_not_is_refused() {
     assert_eq!(host.hectare(&["wait", "nowhere", "a", "--missing-ok"]).code, 2);
     works(&host, &["job", "create", "j", "--keep"]);
     fails(&host, &["job", "create", "j"], 4, "exists already");
-    fails(&host, &["read", "j", "a"], 4, "there is no area \"a\"");
+    fails(&host, &["read", "j", "a"], 4, "job \"j\" has no area \"a\": `hectare areas j` lists");
     works(&host, &["job", "remove", "j"]);
     assert_eq!(works(&host, &["jobs"]).lines().count(), 1, "nothing is left behind");
 }

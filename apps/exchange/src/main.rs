@@ -17,7 +17,7 @@ fn exchange(worker: &mut Worker, size: usize) -> hectare::Result<()> {
         sum += part.read(worker)?.iter().sum::<f32>();
     }
     println!("worker {me} of {size}: {sum}");
-    // Who ends first takes its area along.
+    // A worker that ends takes its area with it: wait for all.
     worker.barrier()
 }
 

@@ -62,7 +62,8 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
     if let Some(first) = error.downcast_ref::<FirstFailed>() {
         return first.code;
     }
-    if let Some(hectare_dsm::Error::NoSuchArea { .. }) = error.downcast_ref() {
+    let is_unknown = matches!(error.downcast_ref(), Some(hectare_dsm::Error::NoSuchArea { .. }));
+    if is_unknown || error.is::<super::read::NoSuchArea>() {
         return 4;
     }
     error.downcast_ref::<Error>().map_or(1, code_of_wire)

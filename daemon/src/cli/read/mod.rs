@@ -31,6 +31,13 @@ pub(super) struct Read {
     json: bool,
 }
 
+/// An area that a job does not have, by the names of both.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "job {0:?} has no area {1:?}: `hectare areas {0}` lists those that it has, `hectare wait {0} {1}` waits for one"
+)]
+pub(super) struct NoSuchArea(String, String);
+
 pub(super) fn read(connection: &Connection, what: &Read) -> Result<()> {
     let job = open(connection, &what.job)?;
     let range = match &what.range {
@@ -43,7 +50,12 @@ pub(super) fn read(connection: &Connection, what: &Read) -> Result<()> {
         }
     };
     // The copy is written out when nothing is pinned any more: whoever reads it may take as long as it likes.
-    let read = job.observer()?.read_bytes(&what.area, range)?;
+    let read = job.observer()?.read_bytes(&what.area, range).map_err(|error| match error {
+        hectare_dsm::Error::NoSuchArea { .. } => {
+            anyhow::Error::new(NoSuchArea(what.job.clone(), what.area.clone()))
+        }
+        other => other.into(),
+    })?;
     if let Some(wanted) = &what.version {
         let (term, counter) = (read.version.term, read.version.counter);
         ensure!(
