@@ -420,12 +420,13 @@ fn applications_learn_on_three_hosts_what_they_learn_on_one() {
     cluster.assert_nothing_is_left();
 }
 
-/// Passes of a loop with hand-overs and of one with clocks, as long as agents are killed; what is left is known.
+/// Passes of loops with hand-overs, with clocks and with neighbours, as long as agents are killed; what is left is known.
 fn go_on(w: &mut Context<'_>, passes: usize) -> Result<()> {
     let entries = w.entries([24, 18], 24 * 18, |k| ([k / 18, k % 18], 1u8))?;
     let mut rows = w.zeros::<f32, 1>([24])?.named("rows");
     let mut columns = w.zeros::<f32, 1>([18])?.named("columns");
     let mut sums = w.zeros::<f32, 1>([10])?.named("sums");
+    let mut neighbours = stencils::Known::new(w)?;
     for pass in 1..=passes {
         parallel_for!(w, unordered, read entries, write [rows, columns];
         for ((row, column), _one) in entries {
@@ -436,6 +437,7 @@ fn go_on(w: &mut Context<'_>, passes: usize) -> Result<()> {
         for i in 0..60 {
             sums.add(i % 10, 1.0);
         })?;
+        neighbours.go_on(w)?;
         assert_eq!(rows.to_vec(w)?, vec![18.0 * pass as f32; 24]);
         assert_eq!(columns.to_vec(w)?, vec![24.0 * pass as f32; 18]);
         assert_eq!(sums.to_vec(w)?, vec![6.0 * pass as f32; 10]);

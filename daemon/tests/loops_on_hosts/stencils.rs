@@ -212,3 +212,55 @@ pub(super) fn count(w: &mut Context<'_>) -> Result<()> {
     }
     Ok(())
 }
+
+/// Loops that read neighbours, and the same on one worker, without Hectare.
+pub(super) struct Known {
+    arrays: [DistArray<u32, 2>; 2],
+    plain: [Vec<u32>; 2],
+}
+
+/// Rows and columns of [`Known`].
+const KNOWN: [usize; 2] = [18, 5];
+
+impl Known {
+    pub(super) fn new(w: &mut Context<'_>) -> Result<Known> {
+        let start = |[i, j]: [usize; 2]| (i * 5 + j * 3) as u32;
+        let plain =
+            (0..KNOWN[0] * KNOWN[1]).map(|at| start([at / KNOWN[1], at % KNOWN[1]])).collect::<Vec<_>>();
+        let arrays = [w.from_fn(KNOWN, start)?.named("a"), w.from_fn(KNOWN, start)?.named("b")];
+        Ok(Known { arrays, plain: [plain.clone(), plain] })
+    }
+
+    /// A sweep from one array to the other, and one over every second row of that.
+    pub(super) fn go_on(&mut self, w: &mut Context<'_>) -> Result<()> {
+        let [rows, columns] = KNOWN;
+        let [a, b] = &mut self.arrays;
+        parallel_for!(w, unordered, read a, write b;
+        for i in 1..rows - 1 {
+            for j in 0..columns {
+                b[[i, j]] = a[[i - 1, j]].wrapping_mul(3).wrapping_add(a[[i + 1, j]]);
+            }
+        })?;
+        parallel_for!(w, unordered, write b, schedule = Blocks { dim: 0 };
+        for i in 0..rows / 2 - 1 {
+            for j in 0..columns {
+                b[[2 * i + 1, j]] = b[[2 * i, j]].wrapping_mul(5).wrapping_add(b[[2 * i + 2, j]]);
+            }
+        })?;
+        let [plain, other] = &mut self.plain;
+        let mut relax = |from: Option<&[u32]>, row: usize, by: u32| {
+            for j in 0..columns {
+                let at = |row: usize| row * columns + j;
+                let (above, below) = (at(row - 1), at(row + 1));
+                let pair = from.map_or((other[above], other[below]), |from| (from[above], from[below]));
+                other[at(row)] = pair.0.wrapping_mul(by).wrapping_add(pair.1);
+            }
+        };
+        (1..rows - 1).for_each(|row| relax(Some(plain), row, 3));
+        (0..rows / 2 - 1).for_each(|i| relax(None, 2 * i + 1, 5));
+        self.arrays.swap(0, 1);
+        self.plain.swap(0, 1);
+        assert_eq!(self.arrays[0].to_vec(w)?, self.plain[0], "worker {}", w.rank());
+        Ok(())
+    }
+}
