@@ -151,7 +151,10 @@ impl LoopPlan {
             steps: self.choice.steps.len(),
             arrays: arrays.zip(self.choice.placement.arrays.iter().cloned()).collect(),
             shared: shared.collect(),
-            between_hosts: self.between_hosts.as_ref().map(|planned| planned.with(&self.link_meter.borrow())),
+            between_hosts: self
+                .between_hosts
+                .as_ref()
+                .map(|planned| planned.with(&self.read_bytes.borrow(), &self.link_meter.borrow())),
             inspected: self.inspected(),
             advice: self.advice(),
         }
@@ -428,12 +431,14 @@ impl fmt::Display for Explanation {
         if let Some(inspected) = &self.inspected {
             write!(f, "{inspected}")?;
         }
-        if let Some(BetweenHosts { hosts, handed, begun, links, link }) = &self.between_hosts {
+        if let Some(BetweenHosts { hosts, handed, begun, read, links, link }) = &self.between_hosts {
             writeln!(
                 f,
-                "  Between {hosts} hosts, a pass: {} for parts that change hands, {} for those that go back to where it begins",
+                "  Between {hosts} hosts, a pass: {} for parts that change hands, {} for those that go back to where it begins, {} for what is read \
+                 of other hosts",
                 size(*handed),
-                size(*begun)
+                size(*begun),
+                size(*read)
             )?;
             for LinkBytes { from, to, predicted, measured } in links {
                 write!(f, "    - from host {from} to host {to}: {} predicted", size(*predicted))?;

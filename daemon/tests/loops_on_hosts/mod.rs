@@ -306,8 +306,10 @@ fn a_stencil_sends_the_rows_that_are_read() {
     let mut counted = 0;
     for line in said.lines().filter_map(|line| line.split_once("bytes ")) {
         let figures: Vec<f64> = line.1.split(' ').map(|figure| figure.parse().unwrap()).collect();
-        let [from, to, _, measured] = figures[..] else { panic!("{said}") };
-        let (least, most) = if from - to == 2.0 || to - from == 2.0 { (0.0, 0.05) } else { (1.0, 1.06) };
+        let [from, to, predicted, measured] = figures[..] else { panic!("{said}") };
+        let is_next = from - to != 2.0 && to - from != 2.0;
+        let (least, most) = if is_next { (1.0, 1.06) } else { (0.0, 0.05) };
+        assert_eq!(predicted, if is_next { must } else { 0.0 }, "{said}");
         if measured >= 0.0 {
             counted += 1;
             let times = measured / must;
@@ -359,7 +361,7 @@ fn what_goes_wrong_on_one_host_is_told_on_all() {
         assert_eq!(lines.filter(fits).count(), count, "{head}{parts:?}\n{said}");
     };
     // Each of 480 bytes of films is handed over twice, and goes back to where it begins.
-    let handed = "960 bytes for parts that change hands, 480 bytes for those that go back to where it begins";
+    let handed = "960 bytes for parts that change hands, 480 bytes for those that go back to where it begins, 0 bytes for what is read of other hosts";
     let said = run(&cluster, "explains", 1);
     told(&said, 3, "  Between 3 hosts, a pass: ", &[handed]);
     // Agents count what goes to and from their own hosts.

@@ -61,6 +61,10 @@ impl<T: Element, const N: usize> LoopArray for &DistArray<T, N> {
 
     fn poison(&mut self, _cause: &str) {}
 
+    fn note_reads(&self, reads: &Reads, host_of: &[usize], note: &mut dyn FnMut(usize, usize, usize)) {
+        DistArray::note_reads(self, reads, host_of, note);
+    }
+
     fn expect_reads(&self, reads: &Reads, host_of: &[usize]) {
         DistArray::expect_reads(self, reads, host_of);
     }
@@ -88,6 +92,10 @@ impl<T: Element, const N: usize> ArrayArg for &DistArray<T, N> {
 }
 
 impl<T: Element, const N: usize> LoopArray for &mut DistArray<T, N> {
+    fn version(&self) -> u64 {
+        self.changes()
+    }
+
     fn describe(&self, name: &str) -> NamedArray {
         describe(self, name)
     }
@@ -110,6 +118,10 @@ impl<T: Element, const N: usize> LoopArray for &mut DistArray<T, N> {
 
     fn rearrange(&mut self, context: &mut Context<'_>, site: Site, to: &Layout) -> Result<()> {
         DistArray::rearrange(self, context, site, to)
+    }
+
+    fn note_reads(&self, reads: &Reads, host_of: &[usize], note: &mut dyn FnMut(usize, usize, usize)) {
+        DistArray::note_reads(self, reads, host_of, note);
     }
 
     fn expect_reads(&self, reads: &Reads, host_of: &[usize]) {

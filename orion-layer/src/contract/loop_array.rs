@@ -49,6 +49,8 @@ pub trait LoopArray {
     }
     /// A loop over several hosts is about to read it, as it has done before: worker `w` is on host `host_of[w]`.
     fn expect_reads(&self, _reads: &Reads, _host_of: &[usize]) {}
+    /// Tells `note` from which host to which other one bytes go when workers read so much of it: from, to, and how many.
+    fn note_reads(&self, _reads: &Reads, _host_of: &[usize], _note: &mut dyn FnMut(usize, usize, usize)) {}
     /// Gets ready to send other hosts no more than what their workers will read of it ([`LoopArray::expect_reads`]), before a pass that
     /// writes it. Collective.
     ///

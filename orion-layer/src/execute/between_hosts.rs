@@ -10,8 +10,7 @@ use std::time::Duration;
 /// How long an agent may take to say what it has counted.
 const ANSWER: Duration = Duration::from_secs(3);
 
-/// Bytes that the hosts of a program send each other in a pass of a loop, without what clocks of relaxed arrays add, and without parts
-/// that were written elsewhere since they were last read here: those go when they are read.
+/// Bytes that the hosts of a program send each other in a pass of a loop, without what clocks of relaxed arrays add.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct BetweenHosts {
@@ -21,6 +20,9 @@ pub struct BetweenHosts {
     pub handed: f64,
     /// Bytes of parts that begin with workers of another host than the last pass left them with.
     pub begun: f64,
+    /// Bytes of what workers read in the last pass that was written on another host since they read it last: whole parts, or the rows
+    /// that a loop reads again and again.
+    pub read: f64,
     /// The same by link.
     pub links: Vec<LinkBytes>,
     /// Latency and rate of the links, measured before the loop was planned.
@@ -58,16 +60,52 @@ impl BetweenHosts {
             hosts: count,
             handed: sum(&traffic.handed),
             begun: sum(&traffic.begun),
+            read: 0.0,
             links: links.collect(),
             link: hosts.link,
         }
     }
 
-    /// The same with what was counted.
-    pub(crate) fn with(&self, counted: &LinkMeter) -> BetweenHosts {
+    /// The same with what the last pass read, and what was counted.
+    pub(crate) fn with(&self, read: &ReadBytes, counted: &LinkMeter) -> BetweenHosts {
         let mut filled = self.clone();
-        filled.links.iter_mut().for_each(|link| link.measured = counted.mean(link.from, link.to));
+        for link in &mut filled.links {
+            link.predicted += read.on(link.from, link.to);
+            link.measured = counted.mean(link.from, link.to);
+        }
+        filled.read = read.bytes.iter().flatten().sum();
         filled
+    }
+}
+
+/// Bytes of what workers of one host read in a pass of what another has.
+#[derive(Debug, Default)]
+pub(crate) struct ReadBytes {
+    /// By array: its version when it was last read.
+    versions: Vec<Option<u64>>,
+    /// `bytes[from][to]`.
+    bytes: Vec<Vec<f64>>,
+}
+
+impl ReadBytes {
+    /// A pass begins, on so many hosts.
+    pub(super) fn begin(&mut self, arrays: usize, hosts: usize) {
+        self.versions.resize(arrays, None);
+        self.bytes = vec![vec![0.0; hosts]; hosts];
+    }
+
+    /// Whether an array may have been written since it was last read; from now on it has been read.
+    pub(super) fn is_new(&mut self, array: usize, version: u64) -> bool {
+        self.versions[array].replace(version) != Some(version)
+    }
+
+    /// Host `to` reads so much of host `from`.
+    pub(super) fn add(&mut self, from: usize, to: usize, bytes: f64) {
+        self.bytes[from][to] += bytes;
+    }
+
+    fn on(&self, from: usize, to: usize) -> f64 {
+        self.bytes.get(from).and_then(|all| all.get(to)).copied().unwrap_or(0.0)
     }
 }
 

@@ -233,11 +233,19 @@ impl Context<'_> {
     ) -> Result<()> {
         let is_first = plan.timing.borrow().passes == 0;
         let host_of: Vec<usize> = (0..self.size()).map(|rank| self.fabric.host_of(rank)).collect();
+        let mut read_bytes = plan.read_bytes.borrow_mut();
+        read_bytes.begin(plan.nest.arrays.len(), host_of.iter().max().map_or(0, |last| last + 1));
         for (number, array) in arrays.each().into_iter().enumerate() {
             if array.is_written() {
                 array.meet_edges(self, head.site)?;
             }
-            if let Some(reads) = plan.reads.get(number).and_then(Option::as_ref).filter(|_| !is_first) {
+            let Some(reads) = plan.reads.get(number).and_then(Option::as_ref) else { continue };
+            if read_bytes.is_new(number, array.version()) {
+                array.note_reads(reads, &host_of, &mut |from, to, bytes| {
+                    read_bytes.add(from, to, bytes as f64)
+                });
+            }
+            if !is_first {
                 array.expect_reads(reads, &host_of);
             }
         }

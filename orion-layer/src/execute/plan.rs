@@ -1,5 +1,5 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
-use super::between_hosts::{BetweenHosts, LinkMeter};
+use super::between_hosts::{BetweenHosts, LinkMeter, ReadBytes};
 use super::called::{Called, Types, Values};
 use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
@@ -149,6 +149,7 @@ pub struct LoopPlan {
     /// If workers are on several hosts.
     pub(crate) between_hosts: Option<BetweenHosts>,
     pub(crate) link_meter: RefCell<LinkMeter>,
+    pub(crate) read_bytes: RefCell<ReadBytes>,
     /// How long each worker ran iterations in the last pass, in nanoseconds.
     pub(super) computes: RefCell<Vec<u64>>,
     /// The loads of this worker's cells in the last pass, if they are noted.
@@ -248,6 +249,7 @@ impl LoopPlan {
             ahead: Vec::new(),
             reads,
             link_meter: RefCell::default(),
+            read_bytes: RefCell::default(),
             computes: RefCell::default(),
             meter: RefCell::default(),
             has_own_schedule: false,

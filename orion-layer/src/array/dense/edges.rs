@@ -108,6 +108,35 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         }
     }
 
+    /// Tells `note` what goes from host to host when workers read so much: each edge or part once to each host.
+    pub(crate) fn note_reads(
+        &self,
+        reads: &Reads,
+        host_of: &[usize],
+        note: &mut dyn FnMut(usize, usize, usize),
+    ) {
+        let dim = self.layout.dim;
+        for (part, owner) in self.layout.owners.iter().enumerate() {
+            let from = host_of[*owner as usize];
+            let mut sent: Vec<(usize, Option<usize>)> = Vec::new();
+            for worker in (0..host_of.len()).filter(|worker| host_of[*worker] != from) {
+                let needed = match reads.single[dim] {
+                    true => common(&reads.range(worker, dim), &self.layout.range(part)),
+                    false => self.layout.range(part),
+                };
+                let goes = (host_of[worker], self.fresh_edge(part, &needed));
+                if !needed.is_empty() && reads.boxes[worker].is_some() && !sent.contains(&goes) {
+                    sent.push(goes);
+                    let elements = match goes.1 {
+                        Some(edge) => self.window_of(&self.edges.list[edge].piece).len(),
+                        None => self.window(part).len(),
+                    };
+                    note(from, goes.0, elements * size_of::<T>());
+                }
+            }
+        }
+    }
+
     /// Makes the edges that loops have asked for, of an array that is written next. Collective, and the same on all workers.
     pub(crate) fn meet_edges(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {
         if self.edges.is_off {
