@@ -6,6 +6,10 @@
 //! ([`DistArray::meet_edges`]), and after each pass that writes it, who owns a part copies them there ([`DistArray::lend_all`]).
 //! All of this follows from plans, which are the same on all workers, so nobody has to be told. An edge counts while the stamp of its part is
 //! what it was when the edge was copied; else readers take the part, which is always right.
+mod ghosts;
+mod reads;
+
+use self::ghosts::Ghost;
 use super::DistArray;
 use crate::array::partition::{Hold, Partition};
 use crate::context::{Context, Outcome};
@@ -13,9 +17,7 @@ use crate::contract::Layout;
 use crate::error::Result;
 use crate::fabric::shown::Shown;
 use crate::site::Site;
-use crate::view::{PartBounds, View, ViewMut, Window, copy_box};
-use hectare_dependence::reads::Reads;
-use hectare_dsm::tasks::Patches;
+use crate::view::{Window, copy_box};
 use hectare_dsm::{Element, Rank, Worker};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -27,8 +29,9 @@ type Piece = (usize, Range<usize>);
 #[derive(Debug)]
 pub(super) struct Edges<T: Element> {
     list: Vec<Edge<T>>,
-    /// What loops read that no edge has, and parts of which so much is read that they go whole.
+    /// What loops read that no edge has.
     wanted: RefCell<Vec<Piece>>,
+    /// Parts of which so much is read that they go whole.
     whole: Vec<usize>,
     /// How often some were made: names are not used twice.
     made: u64,
@@ -36,19 +39,6 @@ pub(super) struct Edges<T: Element> {
     is_off: bool,
     /// Of the pass that is under way, if it writes the array: what this worker reads beyond its own parts.
     ghosts: Vec<Ghost>,
-}
-
-/// Where what lies beyond this worker's parts was fetched from, and what it is.
-#[derive(Debug)]
-struct Ghost {
-    range: Range<usize>,
-    source: Source,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Source {
-    Edge(usize),
-    Part(usize),
 }
 
 /// A copy of a piece of a part.
@@ -84,57 +74,6 @@ impl<T: Element> Edges<T> {
 impl<T: Element, const N: usize> DistArray<T, N> {
     fn window_of(&self, (_, range): &Piece) -> Window<N> {
         Window::new(&self.shape, self.layout.dim, range)
-    }
-
-    /// A loop reads this array, not for the first time: what its workers on other hosts (`host_of`) read of parts will be edges, when
-    /// the array is written next.
-    pub(crate) fn expect_reads(&self, reads: &Reads, host_of: &[usize]) {
-        let dim = self.layout.dim;
-        if self.edges.is_off || !reads.single[dim] {
-            return;
-        }
-        let mut wanted = self.edges.wanted.borrow_mut();
-        for (part, owner) in self.layout.owners.iter().enumerate() {
-            let elsewhere = (0..host_of.len()).filter(|worker| host_of[*worker] != host_of[*owner as usize]);
-            for worker in elsewhere {
-                let range = common(&reads.range(worker, dim), &self.layout.range(part));
-                let is_known = |(other, known): &Piece| *other == part && contains(known, &range);
-                let has_edge = self.edges.list.iter().any(|edge| is_known(&edge.piece));
-                let is_whole = self.edges.whole.contains(&part);
-                if !range.is_empty() && !is_whole && !has_edge && !wanted.iter().any(is_known) {
-                    wanted.push((part, range));
-                }
-            }
-        }
-    }
-
-    /// Tells `note` what goes from host to host when workers read so much: each edge or part once to each host.
-    pub(crate) fn note_reads(
-        &self,
-        reads: &Reads,
-        host_of: &[usize],
-        note: &mut dyn FnMut(usize, usize, usize),
-    ) {
-        let dim = self.layout.dim;
-        for (part, owner) in self.layout.owners.iter().enumerate() {
-            let from = host_of[*owner as usize];
-            let mut sent: Vec<(usize, Option<usize>)> = Vec::new();
-            for worker in (0..host_of.len()).filter(|worker| host_of[*worker] != from) {
-                let needed = match reads.single[dim] {
-                    true => common(&reads.range(worker, dim), &self.layout.range(part)),
-                    false => self.layout.range(part),
-                };
-                let goes = (host_of[worker], self.fresh_edge(part, &needed));
-                if !needed.is_empty() && reads.boxes[worker].is_some() && !sent.contains(&goes) {
-                    sent.push(goes);
-                    let elements = match goes.1 {
-                        Some(edge) => self.window_of(&self.edges.list[edge].piece).len(),
-                        None => self.window(part).len(),
-                    };
-                    note(from, goes.0, elements * size_of::<T>());
-                }
-            }
-        }
     }
 
     /// Makes the edges that loops have asked for, of an array that is written next. Collective, and the same on all workers.
@@ -223,106 +162,6 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             edge.stamp = Some(self.parts[part].stamp());
         }
         Ok(())
-    }
-
-    /// Fetches what this worker reads beyond its own parts, in a loop that is about to write the array: before anybody writes.
-    pub(crate) fn fetch_ghosts(&mut self, worker: &Worker, reads: &Reads) -> Result<()> {
-        let me = worker.rank();
-        let read = reads.range(me as usize, self.layout.dim);
-        let mut ghosts = Vec::new();
-        for part in (0..self.layout.parts()).filter(|part| self.layout.owners[*part] != me) {
-            let needed = common(&read, &self.layout.range(part));
-            if !needed.is_empty() {
-                ghosts.push(match self.fresh_edge(part, &needed) {
-                    Some(edge) => {
-                        Ghost { range: self.edges.list[edge].piece.1.clone(), source: Source::Edge(edge) }
-                    }
-                    None => Ghost { range: self.layout.range(part), source: Source::Part(part) },
-                });
-            }
-        }
-        let source = |ghost: &Ghost| match ghost.source {
-            Source::Edge(edge) => &self.edges.list[edge].copy,
-            Source::Part(part) => &self.parts[part],
-        };
-        ghosts.iter().try_for_each(|ghost| source(ghost).ask(worker))?;
-        ghosts.iter().try_for_each(|ghost| source(ghost).read(worker).map(drop))?;
-        self.edges.ghosts = ghosts;
-        Ok(())
-    }
-
-    /// A view of the parts `own`, which this worker holds, and of what it fetched of others before the pass.
-    pub(crate) fn view_with_ghosts<'a>(
-        &'a mut self,
-        worker: &'a Worker,
-        own: Range<usize>,
-    ) -> Result<ViewMut<'a, T, N>> {
-        let DistArray { layout, shape, parts, edges, name, .. } = self;
-        let dim = layout.dim;
-        let box_of = |range: Range<usize>| {
-            let mut ranges = shape.map(|extent| 0..extent);
-            ranges[dim] = range;
-            ranges
-        };
-        let (before, rest) = parts.split_at_mut(own.start);
-        let (held, after) = rest.split_at_mut(own.len());
-        let mut ghosts = Vec::with_capacity(edges.ghosts.len());
-        for Ghost { range, source } in &edges.ghosts {
-            let elements = match *source {
-                Source::Edge(edge) => edges.list[edge].copy.read(worker)?,
-                Source::Part(part) if part < own.start => before[part].read_before(worker)?,
-                Source::Part(part) => after[part - own.end].read_before(worker)?,
-            };
-            ghosts.push((box_of(range.clone()), elements));
-        }
-        let mut mine = Vec::with_capacity(held.len());
-        for (part, partition) in own.zip(held) {
-            mine.push((box_of(layout.range(part)), partition.write(worker)?));
-        }
-        let patches = Patches::of_parts(shape, mine).with_ghosts(shape, ghosts);
-        Ok(ViewMut::new(PartBounds { array: name, shape, dim }, patches))
-    }
-
-    /// An edge that is as new as its part, and has this of it.
-    fn fresh_edge(&self, part: usize, needed: &Range<usize>) -> Option<usize> {
-        let stamp = Some(self.parts[part].stamp());
-        let has = |edge: &Edge<T>| edge.piece.0 == part && contains(&edge.piece.1, needed);
-        self.edges.list.iter().position(|edge| has(edge) && edge.stamp == stamp)
-    }
-
-    /// A view of what this worker reads in a loop over several hosts: its own parts, and of others no more than what it reads.
-    pub(crate) fn view_of<'a>(&'a self, worker: &'a Worker, reads: &Reads) -> Result<View<'a, T, N>> {
-        let dim = self.layout.dim;
-        if !reads.single[dim] {
-            return self.view_on(worker, None);
-        }
-        self.check()?;
-        let me = worker.rank();
-        let read = reads.range(me as usize, dim);
-        let mut from: Vec<(usize, Window<N>, &Partition<T>)> = Vec::new();
-        for (part, owner) in self.layout.owners.iter().enumerate() {
-            let needed = common(&read, &self.layout.range(part));
-            if needed.is_empty() {
-                continue;
-            }
-            let edge = self.fresh_edge(part, &needed).filter(|_| *owner != me);
-            from.push(match edge.map(|edge| &self.edges.list[edge]) {
-                Some(edge) => (needed.len(), self.window_of(&edge.piece), &edge.copy),
-                None => (needed.len(), self.window(part), &self.parts[part]),
-            });
-        }
-        // Where most is read is looked first.
-        from.sort_by_key(|(needed, ..)| std::cmp::Reverse(*needed));
-        from.iter().try_for_each(|(_, _, partition)| partition.ask(worker))?;
-        let mut parts = Vec::with_capacity(from.len());
-        for (_, window, partition) in from {
-            if window.len() != 0 {
-                parts.push((window, &partition.read(worker)?[..window.len()]));
-            }
-        }
-        // Nothing is put together from parts that are not all here.
-        let whole = Window::new(&self.shape, 0, &(0..0));
-        Ok(View::new(self.bounds(), whole, parts, &self.gathered))
     }
 }
 

@@ -1,0 +1,104 @@
+//! What workers read of an array, and from where they get it.
+use super::super::DistArray;
+use super::{Edge, Piece, common, contains};
+use crate::array::partition::Partition;
+use crate::error::Result;
+use crate::view::{View, Window};
+use hectare_dependence::reads::Reads;
+use hectare_dsm::{Element, Worker};
+use std::ops::Range;
+
+impl<T: Element, const N: usize> DistArray<T, N> {
+    /// A loop reads this array, not for the first time: what its workers on other hosts (`host_of`) read of parts will be edges, when
+    /// the array is written next.
+    pub(crate) fn expect_reads(&self, reads: &Reads, host_of: &[usize]) {
+        let dim = self.layout.dim;
+        if self.edges.is_off || !reads.single[dim] {
+            return;
+        }
+        let mut wanted = self.edges.wanted.borrow_mut();
+        for (part, owner) in self.layout.owners.iter().enumerate() {
+            let elsewhere = (0..host_of.len()).filter(|worker| host_of[*worker] != host_of[*owner as usize]);
+            for worker in elsewhere {
+                let range = common(&reads.range(worker, dim), &self.layout.range(part));
+                let is_known = |(other, known): &Piece| *other == part && contains(known, &range);
+                let has_edge = self.edges.list.iter().any(|edge| is_known(&edge.piece));
+                let is_whole = self.edges.whole.contains(&part);
+                if !range.is_empty() && !is_whole && !has_edge && !wanted.iter().any(is_known) {
+                    wanted.push((part, range));
+                }
+            }
+        }
+    }
+
+    /// Tells `note` what goes from host to host when workers read so much: each edge or part once to each host.
+    pub(crate) fn note_reads(
+        &self,
+        reads: &Reads,
+        host_of: &[usize],
+        note: &mut dyn FnMut(usize, usize, usize),
+    ) {
+        let dim = self.layout.dim;
+        for (part, owner) in self.layout.owners.iter().enumerate() {
+            let from = host_of[*owner as usize];
+            let mut sent: Vec<(usize, Option<usize>)> = Vec::new();
+            for worker in (0..host_of.len()).filter(|worker| host_of[*worker] != from) {
+                let needed = match reads.single[dim] {
+                    true => common(&reads.range(worker, dim), &self.layout.range(part)),
+                    false => self.layout.range(part),
+                };
+                let goes = (host_of[worker], self.fresh_edge(part, &needed));
+                if !needed.is_empty() && reads.boxes[worker].is_some() && !sent.contains(&goes) {
+                    sent.push(goes);
+                    let elements = match goes.1 {
+                        Some(edge) => self.window_of(&self.edges.list[edge].piece).len(),
+                        None => self.window(part).len(),
+                    };
+                    note(from, goes.0, elements * size_of::<T>());
+                }
+            }
+        }
+    }
+
+    /// An edge that is as new as its part, and has this of it.
+    pub(super) fn fresh_edge(&self, part: usize, needed: &Range<usize>) -> Option<usize> {
+        let stamp = Some(self.parts[part].stamp());
+        let has = |edge: &Edge<T>| edge.piece.0 == part && contains(&edge.piece.1, needed);
+        self.edges.list.iter().position(|edge| has(edge) && edge.stamp == stamp)
+    }
+
+    /// A view of what this worker reads in a loop over several hosts: its own parts, and of others no more than what it reads.
+    pub(crate) fn view_of<'a>(&'a self, worker: &'a Worker, reads: &Reads) -> Result<View<'a, T, N>> {
+        let dim = self.layout.dim;
+        if !reads.single[dim] {
+            return self.view_on(worker, None);
+        }
+        self.check()?;
+        let me = worker.rank();
+        let read = reads.range(me as usize, dim);
+        let mut from: Vec<(usize, Window<N>, &Partition<T>)> = Vec::new();
+        for (part, owner) in self.layout.owners.iter().enumerate() {
+            let needed = common(&read, &self.layout.range(part));
+            if needed.is_empty() {
+                continue;
+            }
+            let edge = self.fresh_edge(part, &needed).filter(|_| *owner != me);
+            from.push(match edge.map(|edge| &self.edges.list[edge]) {
+                Some(edge) => (needed.len(), self.window_of(&edge.piece), &edge.copy),
+                None => (needed.len(), self.window(part), &self.parts[part]),
+            });
+        }
+        // Where most is read is looked first.
+        from.sort_by_key(|(needed, ..)| std::cmp::Reverse(*needed));
+        from.iter().try_for_each(|(_, _, partition)| partition.ask(worker))?;
+        let mut parts = Vec::with_capacity(from.len());
+        for (_, window, partition) in from {
+            if window.len() != 0 {
+                parts.push((window, &partition.read(worker)?[..window.len()]));
+            }
+        }
+        // Nothing is put together from parts that are not all here.
+        let whole = Window::new(&self.shape, 0, &(0..0));
+        Ok(View::new(self.bounds(), whole, parts, &self.gathered))
+    }
+}
