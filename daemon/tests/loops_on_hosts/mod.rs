@@ -105,8 +105,9 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
             }
             println!("{}", w.explain());
         }
-        "stencils" => {
-            for line in stencils::all(w)? {
+        seeds if seeds.starts_with("stencils ") => {
+            let seeds = seeds["stencils ".len()..].split_once(' ').unwrap();
+            for line in stencils::all(w, seeds.0.parse().unwrap()..seeds.1.parse().unwrap())? {
                 println!("{line}");
             }
         }
@@ -277,12 +278,18 @@ fn loops_of_every_kind_have_the_bits_of_one_host() {
     cluster.assert_nothing_is_left();
 }
 
+/// `STENCIL_SEEDS=100..200` runs other random programs than the first two.
 #[test]
 fn neighbours_on_other_hosts_are_read_as_on_one() {
     let Some(cluster) = Cluster::new(3) else { return };
+    let seeds = std::env::var("STENCIL_SEEDS").unwrap_or("1..3".into());
+    let (first, last) = seeds.split_once("..").unwrap();
+    let role = format!("stencils {first} {last}");
+    let seeds = first.parse().unwrap()..last.parse().unwrap();
     for per_host in [1, 2] {
-        let on_threads = hectare_orion::run(3 * per_host as usize, stencils::all).unwrap();
-        let said = run(&cluster, "stencils", per_host);
+        let on_threads =
+            hectare_orion::run(3 * per_host as usize, |w| stencils::all(w, seeds.clone())).unwrap();
+        let said = run(&cluster, &role, per_host);
         assert!(said.contains("with ghosts: 3"), "{said}");
         for line in &on_threads[0] {
             let kind = line.split(' ').next().unwrap();
@@ -292,7 +299,7 @@ fn neighbours_on_other_hosts_are_read_as_on_one() {
     }
     // Checked loops have all of their arrays on one worker, and go back.
     let args = ["--hosts", &cluster.list(1), "--timeout", "60", "-x", "HECTARE_CHECK=1"];
-    let said = cluster.run(&args, &script(&cluster, "stencils"));
+    let said = cluster.run(&args, &script(&cluster, &role));
     assert_eq!((said.code, said.out.contains("ended: ")), (0, false), "{said:?}");
     cluster.assert_nothing_is_left();
 }

@@ -2,6 +2,7 @@
 use hectare_orion::array::DistArray;
 use hectare_orion::schedule::Blocks;
 use hectare_orion::{Context, Result, parallel_for};
+use std::ops::Range;
 
 const SIDE: usize = 36;
 /// Elements of a row of the array whose bytes are counted.
@@ -178,11 +179,73 @@ fn in_place(w: &mut Context<'_>) -> Result<Vec<u32>> {
     Ok(all)
 }
 
+/// Random loops over three arrays, each some times, with what happens to arrays between them.
+fn random(w: &mut Context<'_>, seed: u32) -> Result<u32> {
+    let mut state = seed;
+    let mut next = |below: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        ((state >> 16) % below) as usize
+    };
+    let start = |[i, j]: [usize; 2]| (i * 7919 + j * 104_729) as u32;
+    let (mut a, mut b, mut c) =
+        (w.from_fn([31, 7], start)?, w.from_fn([31, 7], start)?, w.from_fn([31, 7], start)?);
+    for _ in 0..30 {
+        let (p, q, r, turns) = (next(5), next(5), next(3), 1 + next(4));
+        let what = next(8);
+        for _ in 0..turns {
+            match what {
+                0 | 1 => parallel_for!(w, unordered, read [a, c], write b;
+                for i in 0..26 {
+                    for j in 0..5 {
+                        b[[i + 2, j + 1]] = a[[i + p, j + r]].wrapping_mul(3).wrapping_add(c[[i + q, j]]);
+                    }
+                })?,
+                2 => parallel_for!(w, unordered, read a, write b;
+                for i in 0..26 {
+                    let (x, y, out) = (a.row(i + p), a.row(30 - i), b.row_mut(i + q));
+                    for j in 0..7 {
+                        out[j] = x[j].wrapping_mul(5).wrapping_add(y[6 - j]);
+                    }
+                })?,
+                3 => parallel_for!(w, unordered, read [a, c], write b;
+                for j in 0..5 {
+                    for i in 0..31 {
+                        b[[i, j + 1]] = a[[i, j + r]].wrapping_mul(7) ^ c[[30 - i, j]];
+                    }
+                })?,
+                4 | 5 => parallel_for!(w, unordered, read c, write a, schedule = Blocks { dim: 0 };
+                for i in 0..12 {
+                    for j in 0..7 {
+                        a[[2 * i + 1, j]] = a[[2 * i + 2 * r, 6 - j]].wrapping_mul(9).wrapping_add(c[[i + p, j]]);
+                    }
+                })?,
+                6 => {
+                    std::mem::swap(&mut a, &mut b);
+                    std::mem::swap(&mut b, &mut c);
+                }
+                _ => a.for_each_mut(w, |[i, j], x| *x = x.wrapping_add((i * q + j) as u32))?,
+            }
+        }
+        if next(4) == 0 && w.rank() == 1 {
+            a.get(w, [30, 6])?;
+        }
+    }
+    let mut hash = 0u32;
+    for array in [&a, &b, &c] {
+        array.to_vec(w)?.iter().for_each(|x| hash = hash.rotate_left(5).wrapping_mul(31) ^ x);
+    }
+    Ok(hash)
+}
+
 /// A line for each kind, the same for as many workers, wherever they are.
-pub(super) fn all(w: &mut Context<'_>) -> Result<Vec<String>> {
+pub(super) fn all(w: &mut Context<'_>, seeds: Range<u32>) -> Result<Vec<String>> {
     let kinds =
         [("rows", rows(w)?), ("others", others(w)?), ("moved", moved(w)?), ("in-place", in_place(w)?)];
-    Ok(kinds.iter().map(|(kind, bits)| format!("{kind} {bits:x?}")).collect())
+    let mut lines: Vec<_> = kinds.iter().map(|(kind, bits)| format!("{kind} {bits:x?}")).collect();
+    for seed in seeds {
+        lines.push(format!("random-{seed} {:x}.", random(w, seed)?));
+    }
+    Ok(lines)
 }
 
 /// Sweeps over wide rows, two of which each worker reads of each neighbour. Prints what agents count.
