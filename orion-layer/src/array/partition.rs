@@ -77,7 +77,14 @@ impl<T: Element> Partition<T> {
         let mut mine = mine.into_iter().peekable();
         let names: Vec<_> =
             (0..layout.parts()).map(|part| (name(part), layout.owners[part] as usize)).collect();
-        let areas = attach_to_all(worker, "an array", &names, TIME_LIMIT)?;
+        let areas = match attach_to_all(worker, "an array", &names, TIME_LIMIT) {
+            Ok(areas) => areas,
+            Err(error) => {
+                // Their memory would be kept until the job ends. The error that came first counts.
+                mine.for_each(|(_, hold)| drop(hold.delete(worker)));
+                return Err(error);
+            }
+        };
         let mut parts = Vec::with_capacity(layout.parts());
         for (part, area) in areas.into_iter().enumerate() {
             let hold = mine.next_if(|(number, _)| *number == part).map_or(Hold::Elsewhere, |(_, hold)| hold);

@@ -20,8 +20,8 @@ pub struct BetweenHosts {
     pub handed: f64,
     /// Bytes of parts that begin with workers of another host than the last pass left them with.
     pub begun: f64,
-    /// Bytes of what workers read in the last pass that was written on another host since they read it last: whole parts, or the rows
-    /// that a loop reads again and again.
+    /// Bytes of what workers read in the last pass that was written on another host since this loop read it last: whole parts, or the
+    /// rows that a loop reads again and again.
     pub read: f64,
     /// The same by link.
     pub links: Vec<LinkBytes>,

@@ -135,3 +135,16 @@ fn who_is_watched_gets_no_lines() {
     let mut part = part_of(&mut elements).watched(Box::new(|_| {}));
     assert!(part.lines([Line { first: [1], step: [1], writes: false }], 3).is_none());
 }
+
+/// A line in a ghost region lies in other memory than the first patch, whatever the patches were before.
+#[test]
+fn no_line_is_looked_for_in_ghost_regions_by_where_the_first_patch_is() {
+    let (mut elements, ghost) = (vec![0u32; 40], [7u32; 4]);
+    let region = Region { spans: vec![Span { start: 0, end: 9, step: 1 }] };
+    // SAFETY: the elements live as long as the patch, and nobody else has them.
+    let patch = unsafe { Patch::new(elements.as_mut_ptr(), &[40], Some(&region), None) };
+    let mut patches = Patches::new(&[40], vec![patch]).with_ghosts(&[40], vec![([20..24], &ghost[..])]);
+    assert_eq!(patches.get([21]), Some(&7));
+    assert!(patches.lines([Line { first: [20], step: [1], writes: false }], 4).is_none());
+    assert!(patches.lines([Line { first: [2], step: [1], writes: false }], 4).is_some());
+}

@@ -122,6 +122,7 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
     /// assert_eq!(both.row([3, 0]).unwrap(), [1.0, 2.0]);
     /// assert!(both.row_mut([3, 0]).is_err());
     /// assert_eq!(both.row_mut([4, 0]).unwrap(), [3.0, 4.0]);
+    /// assert_eq!((both.get([3, 1]), both.get([2, 1])), (Some(&2.0), None));
     /// ```
     ///
     /// # Panics
@@ -137,6 +138,8 @@ impl<'a, T, const N: usize> Patches<'a, T, N> {
             Patch::of_box(shape, ranges, elements.len(), elements.as_ptr().cast_mut())
         };
         self.rest.all.extend(ghosts.into_iter().map(patch));
+        // They lie elsewhere: no line is found in them by where the first patch is.
+        self.rest.is_one_piece = false;
         self
     }
 

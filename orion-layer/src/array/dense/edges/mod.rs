@@ -14,13 +14,16 @@ use super::DistArray;
 use crate::array::partition::{Hold, Partition};
 use crate::context::{Context, Outcome};
 use crate::contract::Layout;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fabric::shown::Shown;
 use crate::site::Site;
 use crate::view::{Window, copy_box};
 use hectare_dsm::{Element, Rank, Worker};
 use std::cell::RefCell;
 use std::ops::Range;
+
+/// The most edges of a part: each is an area, of which a job has some thousands.
+const MOST_PIECES: usize = 4;
 
 /// Some of the indices that a part has in the dimension in which the array is cut.
 type Piece = (usize, Range<usize>);
@@ -67,7 +70,12 @@ impl<T: Element> Edges<T> {
     pub(super) fn delete(&mut self, worker: &mut Worker) -> Result<()> {
         self.wanted.borrow_mut().clear();
         self.whole.clear();
-        self.list.drain(..).try_for_each(|edge| edge.copy.delete(worker))
+        let mut deleted = Ok(());
+        for edge in self.list.drain(..) {
+            // Each, though one fails.
+            deleted = deleted.and(edge.copy.delete(worker));
+        }
+        deleted
     }
 }
 
@@ -94,26 +102,38 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let known = self.edges.list.iter().map(|edge| edge.piece.clone());
         let (pieces, whole) = chosen(known.chain(wanted).collect(), &self.layout);
         self.edges.whole.extend(whole);
-        let (kept, dropped) =
+        let (kept, dropped): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.edges.list).into_iter().partition(|edge| pieces.contains(&edge.piece));
-        self.edges.list = kept;
-        let is_new = |piece: &Piece| self.edges.list.iter().all(|edge| edge.piece != *piece);
-        let fresh: Vec<Piece> = pieces.into_iter().filter(is_new).collect();
+        let is_new = |piece: &Piece| kept.iter().all(|edge| edge.piece != *piece);
+        let fresh: Vec<Piece> = pieces.iter().filter(|piece| is_new(piece)).cloned().collect();
         self.edges.made += 1;
+        // All meet before the old ones go: who is not here yet may still read them.
         let mut mine = Vec::new();
-        let made = self.make_edges(context.fabric.worker, &fresh, &mut mine);
-        if let Err(error) = context.agree_on_same(site, made) {
-            mine.into_iter().try_for_each(|(_, hold)| hold.delete(context.fabric.worker))?;
-            return Err(error);
+        let mut made = self.make_edges(context.fabric.worker, &fresh, &mut mine);
+        if !all_have(context, site, &made)? {
+            mine.drain(..).for_each(|(_, hold)| drop(hold.delete(context.fabric.worker)));
+            made = made.and(Err(Error::Invalid("another worker could not make its edges".into())));
         }
-        // All have met since they read these last.
+        let owners: Vec<Rank> = fresh.iter().map(|(part, _)| self.layout.owners[*part]).collect();
+        let copies = made.and_then(|()| {
+            let layout = Layout { dim: self.layout.dim, bounds: Vec::new(), owners: owners.clone() };
+            Partition::attach_all(context.fabric.worker, &layout, mine, |edge| self.edge_name(edge))
+        });
+        let all_found = all_have(context, site, &copies)?;
+        self.edges.list = kept;
         dropped.into_iter().try_for_each(|edge| edge.copy.delete(context.fabric.worker))?;
-        let owners = fresh.iter().map(|(part, _)| self.layout.owners[*part]).collect();
-        let layout = Layout { dim: self.layout.dim, bounds: Vec::new(), owners };
-        let copies =
-            Partition::attach_all(context.fabric.worker, &layout, mine, |edge| self.edge_name(edge))?;
-        let made = fresh.into_iter().zip(copies).zip(layout.owners);
-        self.edges.list.extend(made.map(|((piece, copy), owner)| Edge { piece, owner, copy, stamp: None }));
+        match copies {
+            Ok(copies) => {
+                let made = fresh.into_iter().zip(copies).zip(owners);
+                let edge = |((piece, copy), owner)| Edge { piece, owner, copy, stamp: None };
+                self.edges.list.extend(made.map(edge));
+            }
+            Err(error) => tracing::debug!(array = self.name, %error, "no room for edges: parts go whole"),
+        }
+        if !all_found {
+            self.edges.is_off = true;
+            self.edges.delete(context.fabric.worker)?;
+        }
         Ok(())
     }
 
@@ -173,7 +193,18 @@ fn contains(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start <= b.start && b.end <= a.end
 }
 
-/// The pieces that become edges: those that overlap or touch are one. And the parts of which one would be more than half.
+/// Whether all workers have what this one has made or could not make. Collective.
+fn all_have<R>(context: &mut Context<'_>, site: Site, mine: &Result<R>) -> Result<bool> {
+    let mut all = true;
+    context.exchange_values(site, &mine.is_ok(), |_, has: bool| {
+        all &= has;
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// The pieces that become edges: those that overlap or touch are one. And the parts that go whole: of which one would be more than half,
+/// or that would have more than [`MOST_PIECES`].
 fn chosen(mut pieces: Vec<Piece>, layout: &Layout) -> (Vec<Piece>, Vec<usize>) {
     pieces.sort_unstable_by_key(|(part, range)| (*part, range.start));
     let mut joined: Vec<Piece> = Vec::new();
@@ -187,7 +218,8 @@ fn chosen(mut pieces: Vec<Piece>, layout: &Layout) -> (Vec<Piece>, Vec<usize>) {
     }
     let is_whole = |part: &usize| {
         let is_most = |range: &Range<usize>| 2 * range.len() > layout.range(*part).len();
-        joined.iter().any(|(other, range)| other == part && is_most(range))
+        let of_it = || joined.iter().filter(|(other, _)| other == part);
+        of_it().count() > MOST_PIECES || of_it().any(|(_, range)| is_most(range))
     };
     let whole: Vec<usize> = (0..layout.parts()).filter(is_whole).collect();
     joined.retain(|(part, _)| !whole.contains(part));
@@ -206,5 +238,8 @@ mod tests {
         let (edges, whole) = chosen(pieces, &layout);
         assert_eq!(edges, [(1, 10..13), (1, 29..30), (2, 30..33), (2, 35..40)]);
         assert_eq!(whole, [0]);
+        let every_second = |last: usize| (10..last).step_by(2).map(|row| (1, row..row + 1)).collect();
+        assert_eq!(chosen(every_second(18), &layout).0.len(), MOST_PIECES);
+        assert_eq!(chosen(every_second(20), &layout), (vec![], vec![1]));
     }
 }
