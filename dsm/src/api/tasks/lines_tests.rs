@@ -140,11 +140,14 @@ fn who_is_watched_gets_no_lines() {
 #[test]
 fn no_line_is_looked_for_in_ghost_regions_by_where_the_first_patch_is() {
     let (mut elements, ghost) = (vec![0u32; 40], [7u32; 4]);
-    let region = Region { spans: vec![Span { start: 0, end: 9, step: 1 }] };
+    let whole = Span { start: 0, end: 4, step: 1 };
+    let region = Region { spans: vec![Span { start: 0, end: 3, step: 1 }, whole] };
     // SAFETY: the elements live as long as the patch, and nobody else has them.
-    let patch = unsafe { Patch::new(elements.as_mut_ptr(), &[40], Some(&region), None) };
-    let mut patches = Patches::new(&[40], vec![patch]).with_ghosts(&[40], vec![([20..24], &ghost[..])]);
-    assert_eq!(patches.get([21]), Some(&7));
-    assert!(patches.lines([Line { first: [20], step: [1], writes: false }], 4).is_none());
-    assert!(patches.lines([Line { first: [2], step: [1], writes: false }], 4).is_some());
+    let patch = unsafe { Patch::new(elements.as_mut_ptr(), &[10, 4], Some(&region), None) };
+    let ghosts = vec![([5..6, 0..4], &ghost[..])];
+    let mut patches = Patches::new(&[10, 4], vec![patch]).with_ghosts(&[10, 4], ghosts);
+    assert_eq!(patches.get([5, 1]), Some(&7));
+    let line = |row: usize| Line { first: [row, 0], step: [0, 1], writes: false };
+    assert!(patches.lines([line(5)], 4).is_none());
+    assert!(patches.lines([line(2)], 4).is_some());
 }
