@@ -112,6 +112,18 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
             }
         }
         "stencil counts" => stencils::count(w)?,
+        "reads late" => {
+            let mut a = w.zeros::<u32, 1>([1000])?.named("a");
+            for pass in 1..=5 {
+                parallel_for!(w, unordered, write a; for i in 0..1000 { a[i] = pass * i as u32; })?;
+                if w.rank() % 2 == 1 {
+                    std::thread::sleep(std::time::Duration::from_millis(400));
+                }
+                let known: Vec<u32> = (0..1000).map(|i| pass * i).collect();
+                assert!(a.to_vec(w)? == known, "worker {} in pass {pass}", w.rank());
+            }
+            println!("read 5 times");
+        }
         "counts" => {
             let ratings = w.entries([USERS, FILMS], 9000, |k| ([k * 7 % USERS, k * 11 % FILMS], k))?;
             let mut users = w.zeros::<f32, 2>([USERS, RANK])?;
@@ -471,5 +483,14 @@ fn loops_go_on_when_agents_are_killed() {
         done += usize::from(running.lines(1)[0].contains("done: "));
     }
     assert_eq!(running.end(), Some(0), "{}", running.said());
+    cluster.assert_nothing_is_left();
+}
+
+/// One of two workers of a host is late: rounds go on without it, and bring what the other has asked for. It reads the same.
+#[test]
+fn who_reads_late_reads_what_the_others_do() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let said = run(&cluster, "reads late", 2);
+    assert_eq!(said.matches("read 5 times").count(), 4, "{said}");
     cluster.assert_nothing_is_left();
 }

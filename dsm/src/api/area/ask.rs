@@ -1,12 +1,16 @@
 //! Areas of other hosts that are sent on demand: a worker asks, and reads what has come where it arrived, outside of rounds.
 use super::handle::Area;
+use super::observer::Observer;
 use crate::api::worker::Worker;
 use crate::engine::wait::{LOOKS, futex_wait, low_half};
 use crate::error::{Error, Result};
+use crate::protocol::publication::Version;
 use crate::segment::element::Element;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+/// How long a worker waits for others that observe to end.
+const OBSERVERS: Duration = Duration::from_secs(10);
 /// The longest sleep before it is looked whether the job has ended.
 const SLEEP: Duration = Duration::from_millis(16);
 
@@ -59,7 +63,7 @@ impl<T: Element> Area<T> {
         {
             self.await_answer(worker, request, limit)?;
         }
-        self.newest_here(worker)
+        self.newest_here(worker, asked.request.is_some())
     }
 
     #[cold]
@@ -104,13 +108,19 @@ impl<T: Element> Area<T> {
         }
     }
 
-    /// The version that has arrived, in place, if it is newer than the one this worker sees.
-    fn newest_here<'w>(&self, worker: &'w Worker) -> Result<&'w [T]> {
+    /// The newest version here, of an area that another host sends: the one that this worker sees; in place, if a newer one has
+    /// arrived; or a copy, if a round has published a newer one for which it did not wait for this worker.
+    fn newest_here<'w>(&self, worker: &'w Worker, is_sent: bool) -> Result<&'w [T]> {
         let (seen, version) = (self.read(worker)?, self.version(worker)?);
         let segment = &worker.shared().segment;
         let (line, cuts) = (&self.core.slot().agent, &segment.header().agent.cuts);
         if line.viewed.begin(version, &line.arrival, cuts, &segment.rounds()).is_none() {
-            return Ok(seen);
+            // After the look at the record, which is taken back only when its version is published: what was asked for is one or the
+            // other. `None`: a round is publishing one.
+            return match self.core.newest().is_none_or(|newest| newest > version) {
+                true if is_sent => self.copied(worker, version),
+                _ => Ok(seen),
+            };
         }
         let data = self.core.parts().writer().cast::<T>();
         // SAFETY: the writer copy has `len` elements of `T`, of which any bytes are one. The version is complete (`complete` acquired
@@ -119,5 +129,34 @@ impl<T: Element> Area<T> {
         // gone, which its thread's end does not bring about before the process ends (`Tenure`). The mapping lives as long as
         // the worker, which keeps the job.
         Ok(unsafe { std::slice::from_raw_parts(data, self.core.len) })
+    }
+
+    /// A copy of the newest version that is published here, which is newer than `seen`, or about to be. This worker was not in the round
+    /// that published it, so nothing keeps later rounds from writing there: it is copied while it is pinned, as an observer does.
+    #[cold]
+    fn copied<'w>(&self, worker: &'w Worker, seen: Version) -> Result<&'w [T]> {
+        let wanted =
+            self.core.newest().unwrap_or(Version { counter: seen.counter.saturating_add(1), ..seen });
+        let place = worker.local().kept.find(self.core.id, wanted, || {
+            let observer = self.observer(worker)?;
+            let pinned = observer.read(self)?;
+            Ok::<_, Error>((pinned.version(), Box::from(&pinned[..])))
+        })?;
+        // SAFETY: the worker lets go of its copies in `take_part`, which needs `&mut Worker` and so ends the slice's lifetime, or when
+        // it is dropped.
+        Ok(unsafe { &*place })
+    }
+
+    /// An observer, as soon as there is room for one.
+    fn observer(&self, worker: &Worker) -> Result<Observer> {
+        let since = Instant::now();
+        loop {
+            match Observer::register(worker.shared()) {
+                Err(Error::TooManyObservers { .. }) if since.elapsed() < OBSERVERS => {
+                    std::thread::sleep(SLEEP)
+                }
+                registered => return registered,
+            }
+        }
     }
 }

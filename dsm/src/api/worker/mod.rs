@@ -205,6 +205,7 @@ impl Worker {
     /// Takes part in the round that is open, if one is.
     #[inline(always)]
     fn take_part(&mut self) -> Option<Ended> {
+        self.local.kept.forget();
         self.scan();
         let runtime = self.runtime();
         let ended = runtime.rounds().participate(self.rank, &runtime);

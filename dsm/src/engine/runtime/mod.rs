@@ -1,8 +1,10 @@
 //! A worker in a round: its private state, and its access to the job. `../work.rs` has what it does there.
+pub(crate) mod kept;
 pub(crate) mod owned_set;
 pub(crate) mod scan;
 mod scratch;
 
+use self::kept::Kept;
 use self::owned_set::OwnedSet;
 use self::scan::Scanned;
 pub(crate) use self::scratch::{BLOCK_WORDS, CopyScratch, Scratch, Stuck};
@@ -19,6 +21,8 @@ pub(crate) struct Local {
     pub(crate) scratch: RefCell<Scratch>,
     pub(crate) copy_scratch: RefCell<CopyScratch>,
     pub(crate) waiter: Waiter,
+    /// Copies of areas that it reads.
+    pub(crate) kept: Kept,
     /// The areas that this worker owns.
     pub(crate) owned: OwnedSet,
     /// Owned areas that are looked through before every arrival.
@@ -39,6 +43,7 @@ impl Local {
             scratch: RefCell::default(),
             copy_scratch: RefCell::new(CopyScratch::new()),
             waiter: Waiter::default(),
+            kept: Kept::default(),
             owned: OwnedSet::default(),
             scanned: RefCell::default(),
             unlogged: RefCell::default(),
