@@ -51,11 +51,13 @@ impl<T: Element> Area<T> {
     /// Once a worker has read a state so, newer ones come only after its next synchronization point: if it asks again before that, and
     /// the owner has published since, it waits in vain until the limit.
     ///
+    /// If a round has published that state without waiting for this worker, which was late, it is a copy of it.
+    ///
     /// Of an area that is not sent on demand ([`AreaSpec::on_demand`](crate::AreaSpec::on_demand)), questions are answered by
     /// rounds, which this worker keeps waiting.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], [`Error::PeerFailed`], and those of [`Area::read`].
+    /// [`Error::TimedOut`], [`Error::PeerFailed`], those of [`Area::read`], and those of [`Observer::read`] where it is copied.
     pub fn read_asked<'w>(&self, worker: &'w Worker, asked: Asked, limit: Duration) -> Result<&'w [T]> {
         self.core.check_job(worker.shared())?;
         if let Some(request) = asked.request
