@@ -120,7 +120,7 @@ impl<T: Element> Area<T> {
             // After the look at the record, which is taken back only when its version is published: what was asked for is one or the
             // other. `None`: a round is publishing one.
             return match self.core.newest().is_none_or(|newest| newest > version) {
-                true if is_sent => self.copied(worker, version),
+                true if is_sent => self.copied(worker),
                 _ => Ok(seen),
             };
         }
@@ -133,12 +133,12 @@ impl<T: Element> Area<T> {
         Ok(unsafe { std::slice::from_raw_parts(data, self.core.len) })
     }
 
-    /// A copy of the newest version that is published here, which is newer than `seen`, or about to be. This worker was not in the round
-    /// that published it, so nothing keeps later rounds from writing there: it is copied while it is pinned, as an observer does.
+    /// A copy of the newest version that is published here. This worker was not in the round that published it, so nothing keeps later
+    /// rounds from writing there: it is copied while it is pinned, as an observer does.
     #[cold]
-    fn copied<'w>(&self, worker: &'w Worker, seen: Version) -> Result<&'w [T]> {
-        let wanted =
-            self.core.newest().unwrap_or(Version { counter: seen.counter.saturating_add(1), ..seen });
+    fn copied<'w>(&self, worker: &'w Worker) -> Result<&'w [T]> {
+        // While a round publishes one, no copy of before counts.
+        let wanted = self.core.newest().unwrap_or(Version { term: u64::MAX, counter: u64::MAX });
         let place = worker.local().kept.find(self.core.id, wanted, || {
             let observer = self.observer(worker)?;
             let pinned = observer.read(self)?;
