@@ -62,8 +62,7 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
     if let Some(first) = error.downcast_ref::<FirstFailed>() {
         return first.code;
     }
-    let is_unknown = matches!(error.downcast_ref(), Some(hectare_dsm::Error::NoSuchArea { .. }));
-    if is_unknown || error.is::<super::read::NoSuchArea>() {
+    if error.is::<super::read::NoSuchArea>() {
         return 4;
     }
     error.downcast_ref::<Error>().map_or(1, code_of_wire)

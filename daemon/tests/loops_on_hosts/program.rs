@@ -16,24 +16,6 @@ fn hash(bits: &[u32]) -> u64 {
     bits.iter().fold(1, |hash, bits| (hash ^ u64::from(*bits)).wrapping_mul(0x0100_0000_01b3).rotate_left(23))
 }
 
-/// A stencil, whose neighbours are of other workers; and what is changed between loops.
-fn stencil(w: &mut Context<'_>) -> Result<Vec<u32>> {
-    let mut a = w.uniform([SIDE, SIDE], 0.0..1.0f32, 5)?.named("a");
-    let mut b = w.zeros([SIDE, SIDE])?.named("b");
-    for pass in 0..4 {
-        parallel_for!(w, unordered, read a, write b;
-        for i in 1..SIDE - 1 {
-            for j in 1..SIDE - 1 {
-                b[[i, j]] = 0.25 * (a[[i - 1, j]] + a[[i + 1, j]] + a[[i, j - 1]] + a[[i, j + 1]]);
-            }
-        })?;
-        std::mem::swap(&mut a, &mut b);
-        a.for_each_mut(w, |[i, j], x| *x += (i * pass + j) as f32 * 1e-3)?;
-    }
-    a.write_range(w, [3..5, 0..2], &[1.0, 2.0, 3.0, 4.0])?;
-    Ok(bits(&a.to_vec(w)?))
-}
-
 /// Ordered loops: one in blocks, one that runs serially.
 fn ordered(w: &mut Context<'_>) -> Result<Vec<u32>> {
     let mut a = w.uniform([SIDE, SIDE], 0.0..1.0f32, 6)?.named("a");
@@ -267,7 +249,7 @@ fn checkpoint(w: &mut Context<'_>, file: &Path) -> Result<Vec<u32>> {
 /// A line for each kind, the same for as many workers, wherever they are.
 pub(super) fn all(w: &mut Context<'_>, file: &Path) -> Result<Vec<String>> {
     let mut lines = vec![
-        format!("stencil {:x?}", stencil(w)?),
+        format!("stencil {:x?}", super::stencils::rows(w)?),
         format!("ordered {:x?}", ordered(w)?),
         format!("rotation {:x?}", rotation(w)?),
         format!("collections {:?}", collections(w)?),

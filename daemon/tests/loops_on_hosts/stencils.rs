@@ -13,7 +13,7 @@ fn bits<const N: usize>(w: &Context<'_>, array: &DistArray<f32, N>) -> Result<Ve
 }
 
 /// Sweeps over rows; what is read is written by loops and, in between, by other means.
-fn rows(w: &mut Context<'_>) -> Result<Vec<u32>> {
+pub(super) fn rows(w: &mut Context<'_>) -> Result<Vec<u32>> {
     let mut a = w.uniform([SIDE, SIDE], 0.0..1.0f32, 5)?.named("a");
     let mut b = w.zeros([SIDE, SIDE])?.named("b");
     for pass in 0..12 {

@@ -8,7 +8,7 @@
 //! - [`schedule`] has the ways to run a loop on several workers, what each costs, which one is chosen, and the verification
 //!   that any schedule has to pass.
 //! - [`placement`] says which parts of which array each worker needs under a schedule, and who hands them to whom.
-//! - [`reads`] says what each worker reads of arrays that the loop does not write.
+//! - [`reads`] says what each worker reads of arrays that others have.
 //! - [`in_place`] says which elements each tile touches of arrays that are not cut into parts.
 //! - [`inspect`] groups the iterations of a loop whose subscripts come from data, by what each of them touches.
 //! - [`hosts`] predicts how long a pass takes on several hosts.

@@ -1,4 +1,4 @@
-//! What each worker reads of an array that a loop does not write.
+//! What each worker reads of an array that others have.
 use crate::in_place::{Span, tile_values, touched};
 use crate::loop_nest::{LoopNest, Subscript};
 use crate::placement::TilePlan;
@@ -17,7 +17,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// Of array `array`, which the loop only reads; `None` if the loop is not known to access it. `cuts[d]` are the values of loop
+    /// Of array `array`; `None` if the loop is not known to access it. `cuts[d]` are the values of loop
     /// dimension `d` between the cells, `tiles` those of each worker.
     pub fn of(nest: &LoopNest, array: usize, cuts: &[Vec<i64>], tiles: &[Vec<TilePlan>]) -> Option<Reads> {
         nest.accesses_of(array).next()?;

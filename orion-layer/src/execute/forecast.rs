@@ -9,7 +9,7 @@ use hectare_dependence::hosts::{
     Forecast, Hosts, Link, LoopRecord, PassesRecord, PlanRequest, RECORD_VERSION, Traffic, Work, pass_time,
 };
 use hectare_dependence::in_place::CheckTasks;
-use hectare_dependence::schedule::{Choice, Team, choose, iterations};
+use hectare_dependence::schedule::{Choice, Team, Uncut, choose, iterations};
 use std::fs;
 use std::time::Duration;
 
@@ -183,7 +183,10 @@ impl Context<'_> {
             accumulates: plan.accumulates,
             hosts: (hosts > 1).then_some(&on),
             follows_links: self.follows_links(),
-            in_place: Some(CheckTasks(&super::task_graph::check)),
+            uncut: Some(match hosts {
+                1 => Uncut::InPlace(CheckTasks(&super::task_graph::check)),
+                _ => Uncut::Ghosts,
+            }),
         };
         let own = head.schedule.filter(|own| !own.is_dynamic());
         let mut choice = None;

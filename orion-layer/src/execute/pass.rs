@@ -239,7 +239,7 @@ impl Context<'_> {
             if array.is_written() {
                 array.meet_edges(self, head.site)?;
             }
-            let Some(reads) = plan.reads.get(number).and_then(Option::as_ref) else { continue };
+            let Some(reads) = plan.reads_of(number) else { continue };
             if read_bytes.is_new(number, array.version()) {
                 array.note_reads(reads, &host_of, &mut |from, to, bytes| {
                     read_bytes.add(from, to, bytes as f64)
@@ -254,12 +254,9 @@ impl Context<'_> {
 
     /// Fetches what lies beyond this worker's parts of arrays that the loop writes. Where workers have met after that, others write.
     fn fetch_ghosts<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
-        let reads = |number: usize| plan.reads.get(number).and_then(Option::as_ref);
-        let mut ghosted =
-            arrays.each().into_iter().enumerate().filter(|(number, _)| plan.has_ghosts(*number));
-        ghosted.try_for_each(|(number, array)| match reads(number) {
-            Some(reads) => array.fetch_ghosts(self.fabric.worker, reads),
-            None => Ok(()),
+        let all = arrays.each().into_iter().enumerate();
+        all.filter(|(number, _)| plan.has_ghosts(*number)).try_for_each(|(number, array)| {
+            plan.reads_of(number).map_or(Ok(()), |reads| array.fetch_ghosts(self.fabric.worker, reads))
         })
     }
 

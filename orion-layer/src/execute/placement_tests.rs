@@ -6,7 +6,7 @@ use hectare_dependence::in_place::CheckTasks;
 use hectare_dependence::loop_nest::{
     Access, Affine, LoopNest, LoopVar, Mode, NamedArray, Order, Space, Subscript,
 };
-use hectare_dependence::schedule::{Candidate, Team, Verdict, choose};
+use hectare_dependence::schedule::{Candidate, Team, Uncut, Verdict, choose};
 
 /// A dense loop over one to three variables: accesses to one or two arrays at affine subscripts, often the same up to a constant.
 fn nest(random: &mut Random) -> LoopNest {
@@ -93,7 +93,10 @@ fn few_parallel_loops_are_serial_for_their_arrays() {
             let (start, end) = nest.dims[dim].bounds.unwrap();
             (0..=cells as i64).map(|cell| start + (end - start) * cell / cells as i64).collect()
         };
-        let team = Team { in_place: Some(CheckTasks(&task_graph::check)), ..Team::of_one_host(2, false) };
+        let team = Team {
+            uncut: Some(Uncut::InPlace(CheckTasks(&task_graph::check))),
+            ..Team::of_one_host(2, false)
+        };
         let choice = choose(&nest, &dependences, None, &cut, team).unwrap();
         if choice.candidates.iter().any(keeps_dependences) {
             parallel += 1;

@@ -23,7 +23,7 @@ use hectare_dependence::loop_nest::{LoopNest, LoopVar, NamedArray, Order, Space}
 use hectare_dependence::placement::{ArrayPlacement, TilePlan};
 use hectare_dependence::reads::Reads;
 use hectare_dependence::schedule::{
-    Choice, ScheduleError, Team, Tile, VISITS, cell_number, choose, for_each_cell, scrambled,
+    Choice, ScheduleError, Team, Tile, Uncut, VISITS, cell_number, choose, for_each_cell, scrambled,
 };
 use hectare_dsm::Worker;
 use hectare_dsm::tasks::TaskGraph;
@@ -87,9 +87,12 @@ fn scheduled<S: IterationSpace>(
     let own = head.schedule.filter(|own| !own.is_dynamic() || space.is_shareable() && one_host);
     let follows_links = context.follows_links();
     // With ghost regions, arrays are cut for the loop's range: of a loop whose range changes all the time, they would be cut all the time.
-    let is_kept = one_host || own.is_some() || context.ranges_planned(head.site) < MOST_RANGES;
-    let in_place = is_kept.then_some(CheckTasks(&task_graph::check));
-    let team = Team { workers, accumulates, hosts, follows_links, in_place };
+    let has_few_ranges = || own.is_some() || !context.is_planned_for(head.site, MOST_RANGES);
+    let uncut = match one_host {
+        true => Some(Uncut::InPlace(CheckTasks(&task_graph::check))),
+        false => has_few_ranges().then_some(Uncut::Ghosts),
+    };
+    let team = Team { workers, accumulates, hosts, follows_links, uncut };
     let mut choice = choose(nest, dependences, own, &cut, team).map_err(refused)?;
     // Who takes blocks as they come free balances them so.
     if let Some(rotation) = choice.rotation.clone().filter(|rotation| workers > 1 && !rotation.dynamic)
@@ -353,6 +356,11 @@ impl LoopPlan {
     /// Whether iterations within a cell must run in the order of their indices.
     pub(super) fn is_sorted(&self) -> bool {
         self.nest.order == Order::Ordered && !mutant::is(Mutant::Unsorted)
+    }
+
+    /// What the workers read of an array where others have it, on several hosts.
+    pub(super) fn reads_of(&self, array: usize) -> Option<&Reads> {
+        self.reads.get(array).and_then(Option::as_ref)
     }
 
     /// Calls `run` with the cells of tile `number` of this worker's: row by row, or scrambled where entries are visited

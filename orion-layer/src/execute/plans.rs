@@ -65,14 +65,15 @@ impl Context<'_> {
         self.extensions.get::<Plans>().map_or(0, |plans| plans.made)
     }
 
-    /// For how many ranges, or other values of what it depends on, a loop was planned that is over the same arrays.
-    pub(super) fn ranges_planned(&self, site: Site) -> usize {
-        let of_it = |plans: &Plans| {
-            let known = plans.known.keys().filter(|key| key.site == site);
-            let arrays: Vec<_> = known.map(|key| &key.arrays).collect();
-            arrays.iter().map(|one| arrays.iter().filter(|other| other == &one).count()).max()
-        };
-        self.extensions.get::<Plans>().and_then(of_it).unwrap_or(0)
+    /// Whether a loop was planned for `ranges` ranges, or other values of what it depends on, over the same arrays.
+    pub(super) fn is_planned_for(&self, site: Site, ranges: usize) -> bool {
+        let Some(plans) = self.extensions.get::<Plans>() else { return false };
+        let mut counts: HashMap<&[(u64, bool)], usize> = HashMap::new();
+        plans.known.keys().filter(|key| key.site == site).any(|key| {
+            let count = counts.entry(&key.arrays).or_default();
+            *count += 1;
+            *count >= ranges
+        })
     }
 
     pub(super) fn plan_of(&mut self, key: &Key) -> Option<Rc<LoopPlan>> {

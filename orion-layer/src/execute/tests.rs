@@ -148,7 +148,7 @@ fn a_wavefront_that_waits_too_little_is_refused() {
     use hectare_dependence::loop_nest::{
         Access, Affine, LoopNest, LoopVar, Mode, NamedArray, Order, Space, Subscript,
     };
-    use hectare_dependence::schedule::{Team, Verdict, choose};
+    use hectare_dependence::schedule::{Team, Uncut, Verdict, choose};
 
     let dim = |name: &str| LoopVar { name: name.into(), bounds: Some((1, 999)) };
     let mut nest = LoopNest::new("sweep", Order::Ordered, Space::Dense, vec![dim("i"), dim("j")]);
@@ -161,7 +161,8 @@ fn a_wavefront_that_waits_too_little_is_refused() {
     }
     let dependences = analyze(&nest);
     let cut = |_: usize, cells: usize| (0..=cells).map(|cell| 1 + (998 * cell / cells) as i64).collect();
-    let team = Team { in_place: Some(CheckTasks(&task_graph::check)), ..Team::of_one_host(3, false) };
+    let team =
+        Team { uncut: Some(Uncut::InPlace(CheckTasks(&task_graph::check))), ..Team::of_one_host(3, false) };
     let choice =
         |mutant| of_schedules::with(mutant, || choose(&nest, &dependences, None, &cut, team).unwrap());
     let right = choice(None);

@@ -65,7 +65,17 @@ impl<T: Element> Area<T> {
         {
             self.await_answer(worker, request, limit)?;
         }
-        self.newest_here(worker, asked.request.is_some())
+        let (seen, version) = (self.read(worker)?, self.version(worker)?);
+        if let Some(arrived) = self.in_place_after(worker, version) {
+            return Ok(arrived);
+        }
+        // After the look at what has arrived, which is taken back only when it is published: what was asked for is one or the other.
+        // `None`: a round is publishing a version.
+        let is_missed = || self.core.newest().is_none_or(|newest| newest > version);
+        match asked.request.is_some() && is_missed() {
+            true => self.copied(worker),
+            false => Ok(seen),
+        }
     }
 
     #[cold]
@@ -110,31 +120,22 @@ impl<T: Element> Area<T> {
         }
     }
 
-    /// The newest version here, of an area that another host sends: the one that this worker sees; in place, if a newer one has
-    /// arrived; or a copy, if a round has published a newer one for which it did not wait for this worker.
-    fn newest_here<'w>(&self, worker: &'w Worker, is_sent: bool) -> Result<&'w [T]> {
-        let (seen, version) = (self.read(worker)?, self.version(worker)?);
+    /// The version that has arrived, in place, if it is newer than `seen`.
+    fn in_place_after<'w>(&self, worker: &'w Worker, seen: Version) -> Option<&'w [T]> {
         let segment = &worker.shared().segment;
         let (line, cuts) = (&self.core.slot().agent, &segment.header().agent.cuts);
-        if line.viewed.begin(version, &line.arrival, cuts, &segment.rounds()).is_none() {
-            // After the look at the record, which is taken back only when its version is published: what was asked for is one or the
-            // other. `None`: a round is publishing one.
-            return match self.core.newest().is_none_or(|newest| newest > version) {
-                true if is_sent => self.copied(worker),
-                _ => Ok(seen),
-            };
-        }
+        line.viewed.begin(seen, &line.arrival, cuts, &segment.rounds())?;
         let data = self.core.parts().writer().cast::<T>();
         // SAFETY: the writer copy has `len` elements of `T`, of which any bytes are one. The version is complete (`complete` acquired
         // its lines), and rounds only read it. The agent writes it again, or hands it to an owner, when this worker has been at a
         // synchronization point since `begin` (`Desk::may_receive`), which needs `&mut Worker` and so ends the slice's lifetime, or is
         // gone, which its thread's end does not bring about before the process ends (`Tenure`). The mapping lives as long as
         // the worker, which keeps the job.
-        Ok(unsafe { std::slice::from_raw_parts(data, self.core.len) })
+        Some(unsafe { std::slice::from_raw_parts(data, self.core.len) })
     }
 
-    /// A copy of the newest version that is published here. This worker was not in the round that published it, so nothing keeps later
-    /// rounds from writing there: it is copied while it is pinned, as an observer does.
+    /// A copy of the newest version that is published here, by a round that did not wait for this worker: as that was not in the round,
+    /// nothing keeps later rounds from writing there. It is copied while it is pinned, as an observer does.
     #[cold]
     fn copied<'w>(&self, worker: &'w Worker) -> Result<&'w [T]> {
         // While a round publishes one, no copy of before counts.

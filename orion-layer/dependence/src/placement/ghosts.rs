@@ -3,14 +3,18 @@
 //!
 //! That is what the loop means if no worker writes in the pass what another reads, so the schedule has one step, in which nothing
 //! depends on another worker's iterations: every schedule is verified for that before its arrays are placed.
-use super::{ArrayPlacement, Placement, PlacementError, TilePlan};
+use super::{ArrayPlacement, Placement, PlacementError, uncuttable};
 use crate::in_place::{InPlace, tile_values, touched};
 use crate::loop_nest::LoopNest;
 use crate::tiles::{Rank, Steps};
 use std::ops::Range;
 
 impl Placement {
-    /// Places the arrays of `nest` so, for a schedule that was verified.
+    /// Places the arrays of `nest` so, for a schedule that was verified; `cuts[d]` are the values of loop dimension `d` between the
+    /// cells.
+    ///
+    /// # Errors
+    /// [`PlacementError::Uncuttable`] for a schedule of several steps, and for an array of which workers write no disjoint rows.
     pub fn with_ghosts(
         nest: &LoopNest,
         cuts: &[Vec<i64>],
@@ -18,41 +22,23 @@ impl Placement {
         workers: usize,
     ) -> Result<Placement, PlacementError> {
         let written = InPlace::arrays_of(nest);
-        let uncuttable = |array: usize| PlacementError::Uncuttable {
-            array: nest.arrays[array].name.clone(),
-            variables: (0..nest.dims.len())
-                .filter(|dim| cuts[*dim].len() > 2)
-                .map(|dim| nest.dims[dim].name.clone())
-                .collect(),
-        };
-        let none = vec![Vec::new(); nest.arrays.len()];
-        let mut placement = Placement {
-            arrays: vec![ArrayPlacement::Replicated; nest.arrays.len()],
-            tiles: vec![Vec::new(); workers],
-            first: none.clone(),
-            last: none,
-            in_place: None,
-            handed: Vec::new(),
-        };
-        let [step] = &steps[..] else { return Err(uncuttable(*written.first().unwrap_or(&0))) };
+        if let (Some(first), true) = (written.first(), steps.len() != 1) {
+            return Err(uncuttable(nest, *first, cuts));
+        }
+        let arrays = vec![ArrayPlacement::Replicated; nest.arrays.len()];
+        let mut placement = Placement::uncut(arrays, steps, workers);
         for array in written {
-            let (dim, parts) = apart(nest, array, cuts, steps).ok_or_else(|| uncuttable(array))?;
+            let (dim, parts) =
+                apart(nest, array, cuts, steps).ok_or_else(|| uncuttable(nest, array, cuts))?;
             let (written, owners): (_, Vec<Rank>) = parts.into_iter().unzip();
+            for (part, owner) in owners.iter().enumerate() {
+                for tile in &mut placement.tiles[*owner as usize] {
+                    tile.parts[array] = part..part + 1;
+                }
+            }
             placement.first[array] = owners.iter().copied().map(Some).collect();
             placement.last[array] = placement.first[array].clone();
             placement.arrays[array] = ArrayPlacement::Ghosted { dim, written, owners };
-        }
-        for (worker, tile) in step.iter().enumerate() {
-            let Some(tile) = tile else { continue };
-            let own = |placement: &ArrayPlacement| match placement {
-                ArrayPlacement::Ghosted { owners, .. } => {
-                    let part = owners.iter().position(|owner| *owner as usize == worker);
-                    part.map_or(0..0, |part| part..part + 1)
-                }
-                _ => 0..0,
-            };
-            let parts = placement.arrays.iter().map(own).collect();
-            placement.tiles[worker].push(TilePlan { tile: tile.clone(), parts, gives: Vec::new() });
         }
         Ok(placement)
     }

@@ -132,21 +132,29 @@ impl Placement {
 
     /// Places the arrays of `nest` in place.
     pub fn in_place(nest: &LoopNest, steps: &Steps, workers: usize, in_place: InPlace) -> Placement {
-        let arrays = nest.arrays.len();
         let placed = |array: usize| match in_place.arrays.contains(&array) {
             true => ArrayPlacement::InPlace,
             false => ArrayPlacement::Replicated,
         };
+        let arrays = (0..nest.arrays.len()).map(placed).collect();
+        let mut placement = Placement::uncut(arrays, steps, workers);
+        placement.in_place = Some(in_place);
+        placement
+    }
+
+    /// Tiles that hand nothing on, and have no parts yet.
+    fn uncut(arrays: Vec<ArrayPlacement>, steps: &Steps, workers: usize) -> Placement {
+        let none = vec![Vec::new(); arrays.len()];
         let plan =
-            |tile: &Tile| TilePlan { tile: tile.clone(), parts: vec![0..0; arrays], gives: Vec::new() };
+            |tile: &Tile| TilePlan { tile: tile.clone(), parts: vec![0..0; arrays.len()], gives: Vec::new() };
         let of_worker =
             |worker: usize| steps.iter().filter_map(|step| step[worker].as_ref()).map(plan).collect();
         Placement {
-            arrays: (0..arrays).map(placed).collect(),
             tiles: (0..workers).map(of_worker).collect(),
-            first: vec![Vec::new(); arrays],
-            last: vec![Vec::new(); arrays],
-            in_place: Some(in_place),
+            arrays,
+            first: none.clone(),
+            last: none,
+            in_place: None,
             handed: Vec::new(),
         }
     }
@@ -286,9 +294,13 @@ fn place(
             }
         }
     }
+    Err(uncuttable(nest, array, cuts))
+}
+
+fn uncuttable(nest: &LoopNest, array: usize, cuts: &[Vec<i64>]) -> PlacementError {
     let is_cut = |dim: &usize| cuts[*dim].len() > 2;
     let variables = (0..nest.dims.len()).filter(is_cut).map(|dim| nest.dims[dim].name.clone()).collect();
-    Err(PlacementError::Uncuttable { array: named.name.clone(), variables })
+    PlacementError::Uncuttable { array: nest.arrays[array].name.clone(), variables }
 }
 
 /// Cuts dimension `dim` of the array where the segments of the loop's dimension touch disjoint ranges of it.

@@ -1,7 +1,7 @@
 //! From a candidate to a schedule for certain workers: cut into cells, verified, placed, and with its cost.
 use super::cost::{self, Cost, estimate, work_ns};
 use super::verify::covers;
-use super::{Schedule, ScheduleError, Steps, Wavefront, verify};
+use super::{Schedule, ScheduleError, Steps, Uncut, Wavefront, verify};
 use crate::analysis::Dependences;
 use crate::hosts::Hosts;
 use crate::in_place::{CheckTasks, Checked, InPlace, InPlaceError, Waits};
@@ -13,13 +13,14 @@ use crate::placement::Placement;
 pub(super) struct Plan<'a> {
     pub(super) schedule: &'a dyn Schedule,
     pub(super) wavefront: Option<&'a Wavefront>,
-    pub(super) in_place: bool,
+    /// Whether arrays that cannot be cut are as [`Crew::uncut`] says.
+    pub(super) uncut: bool,
 }
 
 impl<'a> Plan<'a> {
     /// With arrays in parts.
     pub(super) fn of(schedule: &'a dyn Schedule) -> Plan<'a> {
-        Plan { schedule, wavefront: None, in_place: false }
+        Plan { schedule, wavefront: None, uncut: false }
     }
 }
 
@@ -28,8 +29,7 @@ impl<'a> Plan<'a> {
 pub(super) struct Crew<'a> {
     pub(super) workers: usize,
     pub(super) hosts: Option<&'a Hosts>,
-    /// If arrays that cannot be cut may lie in place or, on several hosts, have ghost regions.
-    pub(super) in_place: Option<CheckTasks<'a>>,
+    pub(super) uncut: Option<Uncut<'a>>,
 }
 
 /// A schedule for certain workers, verified, placed and with its cost.
@@ -50,7 +50,7 @@ impl Built {
     pub(super) fn with_tasks(mut self, nest: &LoopNest, crew: Crew<'_>) -> Result<Built, ScheduleError> {
         let Some(waits) = self.waits.take() else { return Ok(self) };
         let in_place = InPlace::of(nest, &self.cuts, &self.steps, crew.workers, waits);
-        if let Some(CheckTasks(check)) = crew.in_place {
+        if let Some(Uncut::InPlace(CheckTasks(check))) = crew.uncut {
             self.checked = Some(check(nest, &in_place)?);
         }
         self.placement.in_place = Some(in_place);
@@ -97,19 +97,19 @@ impl Builder<'_> {
                 wavefront.check(nest, dependences, &cuts)?;
             }
         }
-        let ghosts = plan.in_place && plan.wavefront.is_none() && can_have_ghosts(nest, crew);
-        let waits = (plan.in_place && !ghosts)
-            .then(|| plan.wavefront.map_or(Waits::Steps, |wavefront| wavefront.waits(&cuts)));
-        let placement = match waits {
-            None if ghosts => Placement::with_ghosts(nest, &cuts, &steps, workers)?,
-            None => Placement::of(nest, &cuts, &steps, workers)?,
-            Some(_) if !can_lie_in_place(nest, crew) => {
+        let (placement, waits) = match crew.uncut.filter(|_| is_for_uncut(nest)) {
+            _ if !plan.uncut => (Placement::of(nest, &cuts, &steps, workers)?, None),
+            Some(Uncut::Ghosts) if plan.wavefront.is_none() => {
+                (Placement::with_ghosts(nest, &cuts, &steps, workers)?, None)
+            }
+            Some(Uncut::InPlace(_)) => {
+                let in_place = InPlace { arrays: InPlace::arrays_of(nest), tasks: Vec::new() };
+                let waits = plan.wavefront.map_or(Waits::Steps, |wavefront| wavefront.waits(&cuts));
+                (Placement::in_place(nest, &steps, workers, in_place), Some(waits))
+            }
+            _ => {
                 let what = "a loop must be dense and relax nothing, and its workers be on one host";
                 return Err(InPlaceError { what: what.into() }.into());
-            }
-            Some(_) => {
-                let arrays = InPlace::arrays_of(nest);
-                Placement::in_place(nest, &steps, workers, InPlace { arrays, tasks: Vec::new() })
             }
         };
         let mut cost = estimate(nest, &steps, &grid, &placement, workers, hosts);
@@ -137,12 +137,7 @@ fn refine(grid: &mut [usize], extents: &[usize], least: usize, workers: usize) {
     }
 }
 
-/// Whether written arrays of a loop can lie in place for its workers.
-pub(super) fn can_lie_in_place(nest: &LoopNest, crew: Crew<'_>) -> bool {
-    crew.hosts.is_none() && crew.in_place.is_some() && !InPlace::arrays_of(nest).is_empty()
-}
-
-/// Whether they can have ghost regions, where workers are on several hosts.
-pub(super) fn can_have_ghosts(nest: &LoopNest, crew: Crew<'_>) -> bool {
-    crew.hosts.is_some() && crew.in_place.is_some() && !InPlace::arrays_of(nest).is_empty()
+/// Whether written arrays of a loop that cannot be cut may be as [`Uncut`] says.
+pub(super) fn is_for_uncut(nest: &LoopNest) -> bool {
+    !InPlace::arrays_of(nest).is_empty()
 }

@@ -16,17 +16,17 @@ pub(super) enum Kind {
     Serial,
 }
 
-/// A candidate: its name in the loop's terms, and whether its arrays lie in place.
+/// A candidate, with its name in the loop's terms.
 pub(super) struct Considered {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// Or has ghost regions, on several hosts.
-    pub(super) in_place: bool,
+    /// As of a [`Plan`].
+    pub(super) uncut: bool,
 }
 
 impl Considered {
     fn new(name: String, kind: Kind) -> Considered {
-        Considered { name, kind, in_place: false }
+        Considered { name, kind, uncut: false }
     }
 
     pub(super) fn plan(&self) -> Plan<'_> {
@@ -37,7 +37,7 @@ impl Considered {
             Kind::Serial => &Serial,
         };
         let wavefront = if let Kind::Wavefront(wavefront) = &self.kind { Some(wavefront) } else { None };
-        Plan { schedule, wavefront, in_place: self.in_place }
+        Plan { schedule, wavefront, uncut: self.uncut }
     }
 }
 
@@ -85,7 +85,7 @@ pub(super) fn with_ghosts(list: &[Considered], results: &[Result<Built, Schedule
         (Kind::Blocks(blocks), Err(ScheduleError::Placement(_))) => Some(Considered {
             name: format!("{}, with ghost regions", one.name),
             kind: Kind::Blocks(blocks.clone()),
-            in_place: true,
+            uncut: true,
         }),
         _ => None,
     };
@@ -110,13 +110,13 @@ pub(super) fn in_place(
             Kind::Rotation(rotation) => Kind::Rotation(rotation.clone()),
             Kind::Wavefront(_) | Kind::Serial => continue,
         };
-        found.push(Considered { name: format!("{}, arrays in place", one.name), kind, in_place: true });
+        found.push(Considered { name: format!("{}, arrays in place", one.name), kind, uncut: true });
     }
     for wavefront in Wavefront::all(nest, dependences, &extents(nest), work_ns(nest)) {
         let Wavefront { outer, inner, .. } = wavefront;
         let name =
             format!("wavefront: {} in turn, each some {} behind the one before", name(outer), name(inner));
-        found.push(Considered { name, kind: Kind::Wavefront(wavefront), in_place: true });
+        found.push(Considered { name, kind: Kind::Wavefront(wavefront), uncut: true });
     }
     found
 }

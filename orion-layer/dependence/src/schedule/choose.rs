@@ -1,5 +1,5 @@
 //! Which schedule a loop gets: those that its dependences allow, the cheapest of them.
-use super::build::{Builder, Built, Crew, Cut, Plan, can_have_ghosts, can_lie_in_place, extents};
+use super::build::{Builder, Built, Crew, Cut, Plan, extents, is_for_uncut};
 use super::candidates::{Considered, Kind, candidates, in_place, with_ghosts};
 use super::cost::Cost;
 use super::{Rotation, Schedule, ScheduleError, Steps, verify_dynamic};
@@ -95,7 +95,7 @@ impl Choice {
         workers: usize,
     ) -> Result<Choice, ScheduleError> {
         let cut = |dim: usize, _: usize| self.cuts[dim].clone();
-        let crew = Crew { workers, hosts: None, in_place: None };
+        let crew = Crew { workers, hosts: None, uncut: None };
         let built = Builder { nest, dependences, cut: &cut }.build(Plan::of(&rotation), crew)?;
         if built.grid != self.grid {
             return Err(ScheduleError::Grid { grid: built.grid, extents: extents(nest) });
@@ -116,14 +116,24 @@ pub struct Team<'t> {
     pub hosts: Option<&'t Hosts>,
     /// Whether the links between hosts may decide where the bits of the results depend on the schedule.
     pub follows_links: bool,
-    /// If arrays that cannot be cut can lie in place or, on several hosts, have ghost regions.
-    pub in_place: Option<CheckTasks<'t>>,
+    /// If the loop may run in parallel though written arrays cannot be cut as it is: where these are.
+    pub uncut: Option<Uncut<'t>>,
+}
+
+/// Where written arrays are that cannot be cut as the loop is.
+#[derive(Clone, Copy, Debug)]
+pub enum Uncut<'t> {
+    /// In one piece, in place, as a plan says that is checked: on one host.
+    InPlace(CheckTasks<'t>),
+    /// In a part for each worker, which reads beyond it what was there before the pass
+    /// ([`Placement::with_ghosts`](crate::placement::Placement::with_ghosts)): on several.
+    Ghosts,
 }
 
 impl Team<'_> {
     /// Workers of one host.
     pub fn of_one_host(workers: usize, accumulates: bool) -> Team<'static> {
-        Team { workers, accumulates, hosts: None, follows_links: false, in_place: None }
+        Team { workers, accumulates, hosts: None, follows_links: false, uncut: None }
     }
 
     /// The time that decides.
@@ -164,7 +174,7 @@ pub fn choose(
 ) -> Result<Choice, ScheduleError> {
     let Team { workers, hosts, .. } = members;
     let builder = Builder { nest, dependences, cut };
-    let crew = Crew { workers, hosts, in_place: members.in_place };
+    let crew = Crew { workers, hosts, uncut: members.uncut };
     match own {
         None => choose_cheapest(builder, crew, members),
         Some(schedule) if schedule.is_dynamic() => {
@@ -179,12 +189,10 @@ fn use_own(builder: Builder<'_>, crew: Crew<'_>, schedule: &dyn Schedule) -> Res
     let wavefront = schedule.wavefront();
     // The wavefront itself, and not what says that it is one.
     let schedule = wavefront.map_or(schedule, |wavefront| wavefront as &dyn Schedule);
-    let plan = Plan { schedule, wavefront, in_place: wavefront.is_some() };
+    let plan = Plan { schedule, wavefront, uncut: wavefront.is_some() };
     let built = builder.build(plan, crew).or_else(|error| match error {
-        ScheduleError::Placement(_)
-            if can_lie_in_place(builder.nest, crew) || can_have_ghosts(builder.nest, crew) =>
-        {
-            builder.build(Plan { in_place: true, ..plan }, crew)
+        ScheduleError::Placement(_) if is_for_uncut(builder.nest) && crew.uncut.is_some() => {
+            builder.build(Plan { uncut: true, ..plan }, crew)
         }
         error => Err(error),
     })?;
@@ -204,7 +212,7 @@ fn choose_cheapest(builder: Builder<'_>, crew: Crew<'_>, members: Team<'_>) -> R
     let (best, built) = comparison.take_best(|cost| members.time(cost, same_bits))?;
     let candidates = comparison.verdicts(best, same_bits);
     let rotation = match comparison.list.into_iter().nth(best) {
-        Some(Considered { kind: Kind::Rotation(rotation), in_place: false, .. }) => Some(rotation),
+        Some(Considered { kind: Kind::Rotation(rotation), uncut: false, .. }) => Some(rotation),
         _ => None,
     };
     Ok(Choice::new(candidates, built, rotation))
@@ -250,11 +258,11 @@ impl<'a> Comparison<'a> {
         let is_parallel = |(one, built): (&Considered, &Result<Built, _>)| {
             !matches!(one.kind, Kind::Serial) && built.is_ok()
         };
-        let ghosts = can_have_ghosts(nest, crew);
-        if (ghosts || can_lie_in_place(nest, crew)) && !list.iter().zip(&built).any(is_parallel) {
-            let more = match ghosts {
-                true => with_ghosts(&list, &built),
-                false => in_place(nest, dependences, &list, &built),
+        let uncut = crew.uncut.filter(|_| is_for_uncut(nest));
+        if let Some(uncut) = uncut.filter(|_| !list.iter().zip(&built).any(is_parallel)) {
+            let more = match uncut {
+                Uncut::InPlace(_) => in_place(nest, dependences, &list, &built),
+                Uncut::Ghosts => with_ghosts(&list, &built),
             };
             built.extend(more.iter().map(|one| builder.build(one.plan(), team)));
             list.extend(more);

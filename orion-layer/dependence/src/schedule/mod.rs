@@ -21,7 +21,7 @@ mod verify;
 mod wavefront;
 
 pub use self::build::Cut;
-pub use self::choose::{Candidate, Choice, Team, Verdict, choose};
+pub use self::choose::{Candidate, Choice, Team, Uncut, Verdict, choose};
 pub use self::cost::{Cost, iterations};
 pub use self::dynamic::Dynamic;
 pub use self::error::ScheduleError;

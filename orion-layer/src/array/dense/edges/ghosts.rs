@@ -1,6 +1,6 @@
 //! Ghost regions: what a worker reads beyond its own parts of an array that the loop writes.
 use super::super::DistArray;
-use super::common;
+use super::reads::Source;
 use crate::error::Result;
 use crate::view::{PartBounds, ViewMut};
 use hectare_dependence::reads::Reads;
@@ -8,42 +8,14 @@ use hectare_dsm::tasks::Patches;
 use hectare_dsm::{Element, Worker};
 use std::ops::Range;
 
-/// Where what lies beyond this worker's parts was fetched from, and what it is.
-#[derive(Debug)]
-pub(super) struct Ghost {
-    range: Range<usize>,
-    source: Source,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Source {
-    Edge(usize),
-    Part(usize),
-}
-
 impl<T: Element, const N: usize> DistArray<T, N> {
     /// Fetches what this worker reads beyond its own parts, in a loop that is about to write the array: before anybody writes.
     pub(crate) fn fetch_ghosts(&mut self, worker: &Worker, reads: &Reads) -> Result<()> {
         let me = worker.rank();
-        let read = reads.range(me as usize, self.layout.dim);
-        let mut ghosts = Vec::new();
-        for part in (0..self.layout.parts()).filter(|part| self.layout.owners[*part] != me) {
-            let needed = common(&read, &self.layout.range(part));
-            if !needed.is_empty() {
-                ghosts.push(match self.fresh_edge(part, &needed) {
-                    Some(edge) => {
-                        Ghost { range: self.edges.list[edge].piece.1.clone(), source: Source::Edge(edge) }
-                    }
-                    None => Ghost { range: self.layout.range(part), source: Source::Part(part) },
-                });
-            }
-        }
-        let source = |ghost: &Ghost| match ghost.source {
-            Source::Edge(edge) => &self.edges.list[edge].copy,
-            Source::Part(part) => &self.parts[part],
-        };
-        ghosts.iter().try_for_each(|ghost| source(ghost).ask(worker))?;
-        ghosts.iter().try_for_each(|ghost| source(ghost).read(worker).map(drop))?;
+        let is_other = |source: &Source| self.layout.owners[source.part] != me;
+        let ghosts: Vec<_> = self.sources(me, reads).filter(is_other).collect();
+        ghosts.iter().try_for_each(|ghost| self.partition(ghost).ask(worker))?;
+        ghosts.iter().try_for_each(|ghost| self.partition(ghost).read(worker).map(drop))?;
         self.edges.ghosts = ghosts;
         Ok(())
     }
@@ -64,11 +36,11 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let (before, rest) = parts.split_at_mut(own.start);
         let (held, after) = rest.split_at_mut(own.len());
         let mut ghosts = Vec::with_capacity(edges.ghosts.len());
-        for Ghost { range, source } in &edges.ghosts {
-            let elements = match *source {
-                Source::Edge(edge) => edges.list[edge].copy.read(worker)?,
-                Source::Part(part) if part < own.start => before[part].read_before(worker)?,
-                Source::Part(part) => after[part - own.end].read_before(worker)?,
+        for Source { part, edge, range, .. } in &edges.ghosts {
+            let elements = match *edge {
+                Some(edge) => edges.list[edge].copy.read(worker)?,
+                None if *part < own.start => before[*part].read_before(worker)?,
+                None => after[part - own.end].read_before(worker)?,
             };
             ghosts.push((box_of(range.clone()), elements));
         }

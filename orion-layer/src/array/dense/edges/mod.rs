@@ -9,12 +9,12 @@
 mod ghosts;
 mod reads;
 
-use self::ghosts::Ghost;
+use self::reads::Source;
 use super::DistArray;
 use crate::array::partition::{Hold, Partition};
 use crate::context::{Context, Outcome};
 use crate::contract::Layout;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fabric::shown::Shown;
 use crate::site::Site;
 use crate::view::{Window, copy_box};
@@ -40,8 +40,8 @@ pub(super) struct Edges<T: Element> {
     made: u64,
     /// Parts change their owners, so edges would have to.
     is_off: bool,
-    /// Of the pass that is under way, if it writes the array: what this worker reads beyond its own parts.
-    ghosts: Vec<Ghost>,
+    /// Of the pass that is under way, if it writes the array: from where this worker reads beyond its own parts.
+    ghosts: Vec<Source>,
 }
 
 /// A copy of a piece of a part.
@@ -106,35 +106,63 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             std::mem::take(&mut self.edges.list).into_iter().partition(|edge| pieces.contains(&edge.piece));
         let is_new = |piece: &Piece| kept.iter().all(|edge| edge.piece != *piece);
         let fresh: Vec<Piece> = pieces.iter().filter(|piece| is_new(piece)).cloned().collect();
-        self.edges.made += 1;
-        // All meet before the old ones go: who is not here yet may still read them.
-        let mut mine = Vec::new();
-        let mut made = self.make_edges(context.fabric.worker, &fresh, &mut mine);
-        if !all_have(context, site, &made)? {
-            mine.drain(..).for_each(|(_, hold)| drop(hold.delete(context.fabric.worker)));
-            made = made.and(Err(Error::Invalid("another worker could not make its edges".into())));
-        }
-        let owners: Vec<Rank> = fresh.iter().map(|(part, _)| self.layout.owners[*part]).collect();
-        let copies = made.and_then(|()| {
-            let layout = Layout { dim: self.layout.dim, bounds: Vec::new(), owners: owners.clone() };
-            Partition::attach_all(context.fabric.worker, &layout, mine, |edge| self.edge_name(edge))
-        });
-        let all_found = all_have(context, site, &copies)?;
+        let made = self.make_edges(context, site, &fresh)?;
         self.edges.list = kept;
+        // All have met since they read these last.
         dropped.into_iter().try_for_each(|edge| edge.copy.delete(context.fabric.worker))?;
-        match copies {
-            Ok(copies) => {
-                let made = fresh.into_iter().zip(copies).zip(owners);
-                let edge = |((piece, copy), owner)| Edge { piece, owner, copy, stamp: None };
-                self.edges.list.extend(made.map(edge));
+        match made {
+            Some(made) => self.edges.list.extend(made),
+            None => {
+                self.edges.is_off = true;
+                self.edges.delete(context.fabric.worker)?;
             }
-            Err(error) => tracing::debug!(array = self.name, %error, "no room for edges: parts go whole"),
-        }
-        if !all_found {
-            self.edges.is_off = true;
-            self.edges.delete(context.fabric.worker)?;
         }
         Ok(())
+    }
+
+    /// Makes edges of these pieces, and finds those of the others; `None` if a worker has no room for them. Collective.
+    fn make_edges(
+        &mut self,
+        context: &mut Context<'_>,
+        site: Site,
+        pieces: &[Piece],
+    ) -> Result<Option<Vec<Edge<T>>>> {
+        self.edges.made += 1;
+        let mut mine = Vec::new();
+        let made = self.make_own(context.fabric.worker, pieces, &mut mine);
+        if !self.all_have(context, site, &made)? {
+            mine.into_iter().try_for_each(|(_, hold)| hold.delete(context.fabric.worker))?;
+            return Ok(None);
+        }
+        let owners: Vec<Rank> = pieces.iter().map(|(part, _)| self.layout.owners[*part]).collect();
+        let layout = Layout { dim: self.layout.dim, bounds: Vec::new(), owners };
+        let found = Partition::attach_all(context.fabric.worker, &layout, mine, |edge| self.edge_name(edge));
+        let all_found = self.all_have(context, site, &found)?;
+        let copies = found.unwrap_or_default();
+        if !all_found {
+            copies.into_iter().try_for_each(|copy| copy.delete(context.fabric.worker))?;
+            return Ok(None);
+        }
+        let edge = |((piece, copy), owner): ((&Piece, _), _)| Edge {
+            piece: piece.clone(),
+            owner,
+            copy,
+            stamp: None,
+        };
+        Ok(Some(pieces.iter().zip(copies).zip(layout.owners).map(edge).collect()))
+    }
+
+    /// Whether all workers could do what this one has done or could not do. Collective.
+    fn all_have<R>(&self, context: &mut Context<'_>, site: Site, mine: &Result<R>) -> Result<bool> {
+        if let Err(error) = mine {
+            tracing::debug!(array = self.name, %error, "no room for edges: parts go whole");
+        }
+        let mut all = true;
+        context.exchange_values(site, &mine.is_ok(), |_, has: bool| {
+            all &= has;
+            Ok(())
+        })?;
+        Ok(all)
     }
 
     fn edge_name(&self, edge: usize) -> String {
@@ -142,7 +170,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     }
 
     /// Those of them that are pieces of parts of this worker.
-    fn make_edges(
+    fn make_own(
         &self,
         worker: &mut Worker,
         pieces: &[Piece],
@@ -191,16 +219,6 @@ fn common(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
 
 fn contains(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start <= b.start && b.end <= a.end
-}
-
-/// Whether all workers have what this one has made or could not make. Collective.
-fn all_have<R>(context: &mut Context<'_>, site: Site, mine: &Result<R>) -> Result<bool> {
-    let mut all = true;
-    context.exchange_values(site, &mine.is_ok(), |_, has: bool| {
-        all &= has;
-        Ok(())
-    })?;
-    Ok(all)
 }
 
 /// The pieces that become edges: those that overlap or touch are one. And the parts that go whole: of which one would be more than half,

@@ -5,8 +5,20 @@ use crate::array::partition::Partition;
 use crate::error::Result;
 use crate::view::{View, Window};
 use hectare_dependence::reads::Reads;
-use hectare_dsm::{Element, Worker};
+use hectare_dsm::{Element, Rank, Worker};
 use std::ops::Range;
+
+/// From where a worker reads a part.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) part: usize,
+    /// The number of the edge that has what it reads, unless it reads the part.
+    pub(super) edge: Option<usize>,
+    /// What that has of the dimension in which the array is cut.
+    pub(super) range: Range<usize>,
+    /// How many indices of it the worker reads.
+    needed: usize,
+}
 
 impl<T: Element, const N: usize> DistArray<T, N> {
     /// A loop reads this array, not for the first time: what its workers on other hosts (`host_of`) read of parts will be edges, when
@@ -60,8 +72,27 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         }
     }
 
+    /// From where worker `me` reads each part of which it reads something.
+    pub(super) fn sources(&self, me: Rank, reads: &Reads) -> impl Iterator<Item = Source> {
+        let read = reads.range(me as usize, self.layout.dim);
+        (0..self.layout.parts()).filter_map(move |part| {
+            let needed = common(&read, &self.layout.range(part));
+            let edge = self.fresh_edge(part, &needed).filter(|_| self.layout.owners[part] != me);
+            let range = match edge {
+                Some(edge) => self.edges.list[edge].piece.1.clone(),
+                None => self.layout.range(part),
+            };
+            (!needed.is_empty()).then_some(Source { part, edge, range, needed: needed.len() })
+        })
+    }
+
+    /// The area of a source.
+    pub(super) fn partition(&self, source: &Source) -> &Partition<T> {
+        source.edge.map_or(&self.parts[source.part], |edge| &self.edges.list[edge].copy)
+    }
+
     /// An edge that is as new as its part, and has this of it.
-    pub(super) fn fresh_edge(&self, part: usize, needed: &Range<usize>) -> Option<usize> {
+    fn fresh_edge(&self, part: usize, needed: &Range<usize>) -> Option<usize> {
         let stamp = Some(self.parts[part].stamp());
         let has = |edge: &Edge<T>| edge.piece.0 == part && contains(&edge.piece.1, needed);
         self.edges.list.iter().position(|edge| has(edge) && edge.stamp == stamp)
@@ -74,27 +105,15 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             return self.view_on(worker, None);
         }
         self.check()?;
-        let me = worker.rank();
-        let read = reads.range(me as usize, dim);
-        let mut from: Vec<(usize, Window<N>, &Partition<T>)> = Vec::new();
-        for (part, owner) in self.layout.owners.iter().enumerate() {
-            let needed = common(&read, &self.layout.range(part));
-            if needed.is_empty() {
-                continue;
-            }
-            let edge = self.fresh_edge(part, &needed).filter(|_| *owner != me);
-            from.push(match edge.map(|edge| &self.edges.list[edge]) {
-                Some(edge) => (needed.len(), self.window_of(&edge.piece), &edge.copy),
-                None => (needed.len(), self.window(part), &self.parts[part]),
-            });
-        }
         // Where most is read is looked first.
-        from.sort_by_key(|(needed, ..)| std::cmp::Reverse(*needed));
-        from.iter().try_for_each(|(_, _, partition)| partition.ask(worker))?;
-        let mut parts = Vec::with_capacity(from.len());
-        for (_, window, partition) in from {
+        let mut sources: Vec<_> = self.sources(worker.rank(), reads).collect();
+        sources.sort_by_key(|source| std::cmp::Reverse(source.needed));
+        sources.iter().try_for_each(|source| self.partition(source).ask(worker))?;
+        let mut parts = Vec::with_capacity(sources.len());
+        for source in &sources {
+            let window = Window::new(&self.shape, dim, &source.range);
             if window.len() != 0 {
-                parts.push((window, &partition.read(worker)?[..window.len()]));
+                parts.push((window, &self.partition(source).read(worker)?[..window.len()]));
             }
         }
         // Nothing is put together from parts that are not all here.
