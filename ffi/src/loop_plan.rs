@@ -4,7 +4,9 @@ use hectare_dependence::in_place::{
     CheckTasks, Checked, InPlace, InPlaceError, Span, TileTask, Touched, Waits, touched,
 };
 use hectare_dependence::loop_nest::{LoopNest, Order};
-use hectare_dependence::schedule::{Choice, Schedule, ScheduleError, Serial, Team, Tile, Verdict, choose};
+use hectare_dependence::schedule::{
+    Choice, Schedule, ScheduleError, Serial, Team, Tile, Uncut, Verdict, choose,
+};
 use hectare_dsm::tasks::{Access, Region, Task, TaskError, TaskGraph};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -77,7 +79,7 @@ fn try_plan(
         let refused = |error: TaskError| InPlaceError { what: error.to_string() };
         graph(nest, in_place).map(|graph| graph as Checked).map_err(refused)
     };
-    let team = Team { in_place: Some(CheckTasks(&check)), ..Team::of_one_host(workers, false) };
+    let team = Team { uncut: Some(Uncut::InPlace(CheckTasks(&check))), ..Team::of_one_host(workers, false) };
     let choice = choose(nest, dependences, own, &cut, team)?;
     // Schedules whose arrays could be cut into parts keep their steps; here, no array is cut.
     let graph = match choice.checked.clone().and_then(|checked| checked.downcast().ok()) {
