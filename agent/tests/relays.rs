@@ -1,6 +1,7 @@
 //! Agents over segments in one process, and datagrams between them on virtual time: no threads, and equal seeds have equal runs.
 mod answers;
 mod network;
+mod rows;
 
 use hectare_dsm::agent::RemoteWorker;
 use hectare_dsm::{AreaSpec, Error, Version};

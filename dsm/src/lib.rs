@@ -75,7 +75,8 @@ pub mod tasks {
         marks::RowMarks,
         part::InPlace,
         patches::{Asked, Elements, Patches, Watch},
-        rows::{RowBatch, RowRun, Rows},
+        row_slices::Rows,
+        rows::{RowBatch, RowRun},
         run::{RunningTask, TaskRun},
         runs::Runs,
     };

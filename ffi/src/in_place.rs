@@ -1,15 +1,15 @@
 //! Areas that are open to a run of rows or of a loop: how all workers open them, and give them back to their owners.
 use crate::area::{Held, Right};
 use crate::status::{Failure, Outcome, ha_status::*};
-use hectare_dsm::tasks::{EndedRun, InPlace};
+use hectare_dsm::tasks::{EndedRun, InPlace, RowRun};
 use hectare_dsm::{Error, Worker};
 
 /// Opens areas on all workers, and begins a run over them. All meet, whatever is wrong with one: `checked` is what this worker found
-/// of its arguments. If one of them fails, all do, and nobody has begun.
+/// of its arguments. If one of them fails, all do, and nobody has begun. On several hosts, `begin` is where they meet first.
 pub(crate) fn begin<'h, A, R>(
     worker: &mut Worker,
     checked: Outcome<(A, Vec<Held<'h>>)>,
-    begin: impl FnOnce(&Worker, A, &[InPlace]) -> Result<R, Error>,
+    begin: impl FnOnce(&mut Worker, A, &[InPlace]) -> Result<R, Error>,
     check_begun: impl FnOnce(&R, &Worker) -> Result<(), Error>,
 ) -> Outcome<(R, Vec<Held<'h>>)> {
     let mut opened = Vec::new();
@@ -17,13 +17,17 @@ pub(crate) fn begin<'h, A, R>(
         Ok((_, areas)) => areas.iter().try_for_each(|area| open(area, worker, &mut opened)),
         Err(_) => Ok(()),
     };
-    let ready = ready.and(worker.barrier().map_err(Failure::from));
+    let on_hosts = worker.job().hosts().len() > 1;
+    let ready = if on_hosts { ready } else { ready.and(worker.barrier().map_err(Failure::from)) };
     let begun = match (checked, ready) {
         (Ok((what, areas)), Ok(())) => {
             let in_place: Vec<_> = areas.iter().map(|area| area.area.in_place()).collect();
             begin(worker, what, &in_place).map(|run| (run, areas)).map_err(Failure::from)
         }
-        (Err(failure), _) | (_, Err(failure)) => Err(failure),
+        (Err(failure), _) | (_, Err(failure)) => {
+            RowRun::decline(worker)?;
+            Err(failure)
+        }
     };
     worker.barrier()?;
     let begun = begun.and_then(|(run, areas)| {
@@ -57,7 +61,7 @@ pub(crate) fn end<'h>(
 }
 
 /// Opens an area, if the worker owns it.
-fn open<'h>(area: &Held<'h>, worker: &Worker, opened: &mut Vec<Held<'h>>) -> Outcome {
+fn open<'h>(area: &Held<'h>, worker: &mut Worker, opened_areas: &mut Vec<Held<'h>>) -> Outcome {
     match &*area.right()? {
         Right::Open(_) => {
             let text = format!("area {:?} is in another run", area.area.name());
@@ -67,10 +71,15 @@ fn open<'h>(area: &Held<'h>, worker: &Worker, opened: &mut Vec<Held<'h>>) -> Out
         Right::Write(_) => {}
     }
     let Right::Write(owned) = area.take_right()? else { return Err(area.not_owned()) };
-    match owned.open_to_tasks(worker) {
+    let opened = owned.open_to_tasks(worker).or_else(|refused| {
+        // An area that others read on demand is opened when all that was written to it is published.
+        let _ = worker.sync();
+        refused.1.open_to_tasks(worker)
+    });
+    match opened {
         Ok(open) => {
             area.set(worker, Right::Open(open));
-            opened.push(*area);
+            opened_areas.push(*area);
             Ok(())
         }
         Err(refused) => {

@@ -105,7 +105,7 @@ pub unsafe extern "C" fn ha_loop_run(
             true => failure,
             false => Failure::new(failure.status, format!("loop {name:?}: {}", failure.text)),
         };
-        let begin = |worker: &Worker, (stage, plan, function): (_, Rc<LoopPlan>, _), areas: &[_]| {
+        let begin = |worker: &mut Worker, (stage, plan, function): (_, Rc<LoopPlan>, _), areas: &[_]| {
             let run = TaskRun::begin(worker, plan.graph.clone(), areas)?;
             Ok((run, stage, plan, function))
         };

@@ -98,7 +98,7 @@ pub unsafe extern "C" fn ha_rows_begin(
             let areas = (0..area_count).map(|at| unsafe { held(areas.add(at).read_unaligned()) });
             Ok((plan, areas.collect::<Outcome<Vec<_>>>()?))
         };
-        let begin = |worker: &Worker, plan, in_place: &[_]| RowRun::begin(worker, plan, passes, in_place);
+        let begin = |worker: &mut Worker, plan, in_place: &[_]| RowRun::begin(worker, plan, passes, in_place);
         let (run, areas) = in_place::begin(&mut worker, check(), begin, RowRun::check_begun)?;
         let areas = areas.iter().map(Held::handle).collect();
         let shell = Shell::open(RowsBody { home: home.clone(), run: RefCell::new(run), areas });
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn ha_rows_end(rows: *mut ha_rows) -> ha_status {
         home.disown(shell);
         // SAFETY: open, of this thread, and not in a call.
         let body = unsafe { Shell::close(shell) };
-        let ended = body.run.into_inner().end(&worker).map_err(Failure::from);
+        let ended = body.run.into_inner().end(&mut worker).map_err(Failure::from);
         // An area whose handle was closed is claimable already.
         // SAFETY: closed handles are recognized.
         let open = body.areas.iter().filter_map(|area| unsafe { held(*area) }.ok());

@@ -121,14 +121,30 @@ impl World {
         World::of(&vec![1 << 28; hosts], seed, |builder, here| builder.hosts(&vec![1; hosts], here))
     }
 
+    /// Hosts of one job with so many ranks each, whose workers the test starts itself.
+    #[allow(dead_code, reason = "not all tests have such workers")]
+    pub(crate) fn with_ranks_of(ranks: &[u32], seed: u64) -> World {
+        let other = |_: &Job| Job::embedded().unwrap().worker().unwrap();
+        World::of_jobs(&vec![1 << 28; ranks.len()], seed, |builder, here| builder.hosts(ranks, here), other)
+    }
+
     /// Hosts whose jobs are built as `of_host` says of each.
     fn of(bytes: &[u64], seed: u64, of_host: impl Fn(JobBuilder, usize) -> JobBuilder) -> World {
+        World::of_jobs(bytes, seed, of_host, |job| job.worker().unwrap())
+    }
+
+    fn of_jobs(
+        bytes: &[u64],
+        seed: u64,
+        of_host: impl Fn(JobBuilder, usize) -> JobBuilder,
+        worker: impl Fn(&Job) -> Worker,
+    ) -> World {
         let host = |(here, bytes): (usize, &u64)| {
             let builder = Job::builder().reserve(*bytes).min_copies(3).generations(5, 1);
             let job = of_host(builder, here).embedded().unwrap();
             Host {
                 relay: None,
-                worker: job.worker().unwrap(),
+                worker: worker(&job),
                 job,
                 boot: 0,
                 wanted: Vec::new(),

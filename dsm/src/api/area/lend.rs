@@ -36,6 +36,8 @@ pub struct Recalled<T: Element> {
     owned: Owned<T>,
     /// The round that was under way, or next, when the area was recalled.
     round: u64,
+    /// Others may have written to it, of which its log knows nothing.
+    is_of_others: bool,
 }
 
 impl<T: Element> std::fmt::Debug for Lent<T> {
@@ -143,7 +145,12 @@ impl<T: Element> Recalled<T> {
                 owner: core.ownership().to_string(),
             });
         };
-        Ok(Recalled { owned: Owned::begin(core, worker, epoch + 1), round })
+        Ok(Recalled { owned: Owned::begin(core, worker, epoch + 1), round, is_of_others: false })
+    }
+
+    /// The same, of an area that others have written.
+    pub(super) fn of_others(self) -> Recalled<T> {
+        Recalled { is_of_others: true, ..self }
     }
 
     /// The area, once every other worker has passed a synchronization point since the recall; until then
@@ -154,6 +161,10 @@ impl<T: Element> Recalled<T> {
     /// is claimable then.
     pub fn finish(self, worker: &mut Worker) -> Result<Owned<T>> {
         worker.wait_for_readers(self.owned.core(), self.round)?;
+        let core = self.owned.core();
+        if self.is_of_others && core.layout.copies > 0 && core.len > 0 {
+            core.log().mark(core.lines(0..core.len, size_of::<T>()));
+        }
         Ok(self.owned)
     }
 

@@ -73,20 +73,42 @@ impl<T: Element> Owned<T> {
     /// and stores, the elements that its task names, and nobody anything else. For one run; then the area is closed, and
     /// opened again; or for several ([`TaskRun::begin_next`](crate::tasks::TaskRun::begin_next)).
     ///
+    /// An area that is sent on demand ([`AreaSpec::on_demand`](crate::AreaSpec::on_demand)) may have reader copies, if all that was
+    /// written to it is published ([`Worker::sync`]): while it is open, these stay as they are, and what the tasks wrote is
+    /// published after it was closed.
+    ///
     /// # Errors
     /// Those of [`Owned::open`].
     pub fn open_to_tasks(self, worker: &Worker) -> Result<Opened<T>, GiveError<T>> {
         self.open_to(worker, OpenTo::Tasks)
     }
 
+    /// Why it cannot be opened: rounds would copy what others write.
+    fn why_not(&self, to: OpenTo) -> Option<String> {
+        let core = self.core();
+        let copies = core.layout.copies;
+        let is_on_demand =
+            core.slot().about.about().on_demand && core.layout.is_logged() && !core.looked_through;
+        match to {
+            _ if copies == 0 => None,
+            OpenTo::All => {
+                Some(format!("opened to all writers, with {copies} reader copies: make it with `copies(0)`"))
+            }
+            OpenTo::Tasks if !is_on_demand => Some(format!(
+                "opened to tasks, with {copies} reader copies: make it with `copies(0)`, or, for tasks on several hosts, with \
+                 `on_demand()` and a log"
+            )),
+            OpenTo::Tasks if core.log().dirty.is_set() => {
+                Some("opened to tasks, with writes that are not published: `sync()` first".into())
+            }
+            OpenTo::Tasks => None,
+        }
+    }
+
     fn open_to(self, worker: &Worker, to: OpenTo) -> Result<Opened<T>, GiveError<T>> {
-        let copies = self.core().layout.copies;
-        let checked = self.check(worker).and_then(|()| match copies {
-            0 => Ok(()),
-            _ => Err(Error::InvalidArea {
-                name: self.name().into(),
-                what: format!("opened to all writers, with {copies} reader copies: make it with `copies(0)`"),
-            }),
+        let checked = self.check(worker).and_then(|()| match self.why_not(to) {
+            None => Ok(()),
+            Some(what) => Err(Error::InvalidArea { name: self.name().into(), what }),
         });
         if let Err(error) = checked {
             return Err(GiveError { error, owned: self });
@@ -127,7 +149,8 @@ impl<T: Element> Opened<T> {
             OpenTo::All => ownership::close,
             OpenTo::Tasks => ownership::close_to_tasks,
         };
-        Recalled::take_back(&self.core, self.rank, self.epoch, worker, change)
+        let recalled = Recalled::take_back(&self.core, self.rank, self.epoch, worker, change)?;
+        Ok(recalled.of_others())
     }
 
     /// Deletes the area. See [`Job::delete`](crate::Job::delete).

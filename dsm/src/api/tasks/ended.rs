@@ -39,11 +39,11 @@ impl EndedRun {
     /// let writes = [&[0u32, 1][..]].into_iter().collect::<RowList>();
     /// let touched = Touched { writes, reads: [&[][..]].into_iter().collect() };
     /// let plan = Arc::new(RowPlan::new(vec![2], 1, vec![vec![touched]])?);
-    /// let mut run = RowRun::begin(&worker, plan, 1, &[area.in_place()])?;
+    /// let mut run = RowRun::begin(&mut worker, plan, 1, &[area.in_place()])?;
     /// while let Some(batch) = run.next(&mut worker)? {
     ///     batch.rows(&area, 0)?.get_mut(0).unwrap()[0] += 1.0;
     /// }
-    /// let ended = run.end(&worker)?;
+    /// let ended = run.end(&mut worker)?;
     /// worker.barrier()?;
     /// ended.check_done()?;
     /// opened.close(&mut worker)?.finish(&mut worker)?;

@@ -1,5 +1,5 @@
 //! Rows of a batch by their numbers, as a loop's body asks for them.
-use super::rows::Rows;
+use super::row_slices::Rows;
 use std::cell::Cell;
 use std::ops::Range;
 

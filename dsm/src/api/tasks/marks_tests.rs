@@ -14,7 +14,7 @@ fn only_listed_rows_are_found_by_their_numbers() {
     // Rows [0, 1] and [1, 2], then row [1, 0], which reads [1, 2].
     let touched = Touched { writes: lists([&[5, 1], &[3]]), reads: lists([&[], &[5]]) };
     let plan = Arc::new(RowPlan::new(vec![6], 2, vec![vec![touched]]).unwrap());
-    let mut run = RowRun::begin(&worker, plan, 1, &[area.in_place()]).unwrap();
+    let mut run = RowRun::begin(&mut worker, plan, 1, &[area.in_place()]).unwrap();
     let marks = RowMarks::new(6);
     let mut found = Vec::new();
     while let Some(batch) = run.next(&mut worker).unwrap() {
@@ -56,7 +56,7 @@ fn no_shape_and_no_other_handle_finds_more_than_the_plan_gives() {
     let (area, _opened) = (owned.area(), owned.open_to_tasks(&worker).unwrap());
     let touched = Touched { writes: [[0u32]].into_iter().collect(), reads: RowList::default() };
     let plan = Arc::new(RowPlan::new(vec![3], 1, vec![vec![touched]]).unwrap());
-    let mut run = RowRun::begin(&worker, plan, 1, &[area.in_place()]).unwrap();
+    let mut run = RowRun::begin(&mut worker, plan, 1, &[area.in_place()]).unwrap();
     // The first area of another job, with the same number.
     let other = Job::embedded().unwrap();
     let mut stranger = other.worker().unwrap();
@@ -80,7 +80,7 @@ fn an_area_without_elements_has_no_rows() {
     let (area, _opened) = (owned.area(), owned.open_to_tasks(&worker).unwrap());
     let touched = Touched { writes: [[0u32]].into_iter().collect(), reads: RowList::default() };
     let plan = Arc::new(RowPlan::new(vec![3], 1, vec![vec![touched]]).unwrap());
-    let begun = RowRun::begin(&worker, plan, 1, &[area.in_place()]);
+    let begun = RowRun::begin(&mut worker, plan, 1, &[area.in_place()]);
     assert!(matches!(begun, Err(crate::Error::Tasks { .. })), "{begun:?}");
 }
 
@@ -98,7 +98,7 @@ fn batches(
     let of = |list: usize| lists.iter().map(|lists| lists[list]).collect::<RowList>();
     let touched = Touched { writes: of(0), reads: of(1) };
     let plan = Arc::new(RowPlan::new(vec![rows], lists.len(), vec![vec![touched]]).unwrap());
-    let mut run = RowRun::begin(&worker, plan, 1, &[area.in_place()]).unwrap();
+    let mut run = RowRun::begin(&mut worker, plan, 1, &[area.in_place()]).unwrap();
     while let Some(batch) = run.next(&mut worker).unwrap() {
         let number = batch.number();
         look(Patches::of_rows(&[rows, 2], batch.rows(&area, 0).unwrap(), marks), number);
@@ -190,7 +190,7 @@ fn elements(len: usize, lists: [&[u32]; 2], look: impl FnOnce(Patches<'_, u32, 1
     let (area, _opened) = (owned.area(), owned.open_to_tasks(&worker).unwrap());
     let [writes, reads] = lists.map(|list| [list].into_iter().collect::<RowList>());
     let plan = Arc::new(RowPlan::new(vec![10 / len], 1, vec![vec![Touched { writes, reads }]]).unwrap());
-    let mut run = RowRun::begin(&worker, plan, 1, &[area.in_place()]).unwrap();
+    let mut run = RowRun::begin(&mut worker, plan, 1, &[area.in_place()]).unwrap();
     let batch = run.next(&mut worker).unwrap().unwrap();
     look(Patches::of_rows(&[10], batch.rows(&area, 0).unwrap(), &RowMarks::new(10)));
 }

@@ -1,4 +1,5 @@
 //! Tasks over areas in place: the graph of what runs when is checked (`protocol/tasks`), then each worker runs its own.
+mod between_hosts;
 pub(crate) mod ended;
 pub(crate) mod lines;
 #[cfg(test)]
@@ -9,6 +10,7 @@ mod marks_tests;
 pub(crate) mod part;
 mod patch;
 pub(crate) mod patches;
+pub(crate) mod row_slices;
 pub(crate) mod rows;
 #[cfg(test)]
 mod rows_tests;

@@ -3,6 +3,7 @@
 use crate::api::area::handle::Area;
 use crate::api::worker::Worker;
 use crate::engine::area_core::AreaCore;
+use crate::engine::directory::AreaId;
 use crate::engine::shared::Shared;
 use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::{Error, Rank, Result};
@@ -58,12 +59,18 @@ impl InPlace {
     pub(super) fn len(&self) -> usize {
         self.core.len
     }
+
+    pub(super) fn element_bytes(&self) -> usize {
+        self.core.slot().about.about().element.size as usize
+    }
 }
 
 /// The order of a run of tasks, whatever the tasks do.
 pub(super) struct Order {
-    /// Workers `0..workers` of one host.
+    /// It is of workers `0..workers`.
     pub(super) workers: usize,
+    /// How many of them are on this host.
+    pub(super) here: usize,
     /// The same for the same tasks, whatever they are.
     pub(super) digest: u64,
     /// Tasks of this worker.
@@ -79,6 +86,8 @@ pub(super) type PastIn = (u64, Past);
 #[derive(Debug)]
 pub(super) struct Part {
     areas: Vec<InPlace>,
+    /// By what areas they are called.
+    named: Vec<AreaId>,
     shared: Arc<Shared>,
     rank: Rank,
     /// That of the worker: another may take the rank after it.
@@ -158,7 +167,7 @@ impl Part {
             core.check_live()?;
             let own = &core.slot().own;
             let is_same = ownership::load_to_read(&own.ownership).epoch() == epoch;
-            if is_same && !own.runs.have_ended(epoch, past.runs, order.workers as u64) {
+            if is_same && !own.runs.have_ended(epoch, past.runs, order.here as u64) {
                 let what = format!("a worker has not ended the last run over area {:?}", core.name);
                 return Err(Error::Tasks { rank: worker.rank(), what });
             }
@@ -178,14 +187,8 @@ impl Part {
         let workers = order.workers;
         let shared = worker.shared();
         let seats = shared.segment.all_seats().len();
-        if shared.segment.spans_hosts() {
-            return refuse(
-                "they are for jobs on one host, and this one is on several: exchange rows by published areas"
-                    .into(),
-            );
-        }
         if rank as usize >= workers || workers > seats {
-            return refuse(format!("they are for workers 0 to {} of one host", workers.saturating_sub(1)));
+            return refuse(format!("they are for workers 0 to {}", workers.saturating_sub(1)));
         }
         if areas.is_empty() || areas.len() != order.arrays {
             return refuse(format!(
@@ -223,7 +226,7 @@ impl Part {
         // Not 0, which is no run.
         let number = hash.finish().max(1);
         for (area, past) in areas.iter().zip(&pasts) {
-            if !area.core.slot().own.runs.begin(area.epoch, *past, number, workers as u64) {
+            if !area.core.slot().own.runs.begin(area.epoch, *past, number, order.here as u64) {
                 return refuse(format!(
                     "area {:?} is in a run of other tasks: all workers of a run describe the same tasks, and the area is closed and \
                      opened again for others",
@@ -244,6 +247,7 @@ impl Part {
         let seen = RefCell::new(vec![None; workers]);
         let (tasks, of_thread) = (order.tasks, PhantomData);
         Ok(Part {
+            named: areas.iter().map(|area| area.core.id).collect(),
             areas,
             shared,
             rank,
@@ -279,6 +283,11 @@ impl Part {
     /// The areas, with their epochs.
     pub(super) fn areas(&self) -> &[InPlace] {
         &self.areas
+    }
+
+    /// The worker that has left the run before it had done what this one waited for.
+    pub(super) fn lost(&self) -> Option<Rank> {
+        self.lost.get()
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
@@ -325,7 +334,9 @@ impl Part {
             let what = format!("another worker has described other tasks over area {:?}", area.core.name);
             return Err(Error::Tasks { rank: worker.rank(), what });
         }
-        let missing = (0..self.incarnations.len() as Rank).find(|rank| !self.has_begun(*rank));
+        // Those of other hosts have said so themselves.
+        let is_missing = |rank: &Rank| self.shared.segment.host_of(*rank).is_none() && !self.has_begun(*rank);
+        let missing = (0..self.incarnations.len() as Rank).find(is_missing);
         missing.map_or(Ok(()), |rank| Err(not_there(&self.shared, rank)))
     }
 
@@ -381,14 +392,16 @@ impl Part {
     }
 
     /// Waits until nobody is behind, and serves rounds meanwhile: spins, if there is a core for every worker, then sleeps.
-    /// `look` is called every few milliseconds with whom is waited for.
+    /// `look` is called every few milliseconds with whom is waited for, and `take_in` before each look at the others.
     pub(super) fn wait<E: From<Error>>(
         &self,
         worker: &mut Worker,
         after: impl Iterator<Item = (Rank, u64)> + Clone,
         mut look: impl FnMut(&Worker, Rank) -> Result<(), E>,
+        mut take_in: impl FnMut(&mut Worker) -> Result<(), E>,
     ) -> Result<(), E> {
         for look in 0..worker.looks() {
+            take_in(worker)?;
             if self.behind(worker, after.clone())?.is_none() {
                 if look > 0 {
                     worker.spins().paid();
@@ -399,7 +412,9 @@ impl Part {
             std::hint::spin_loop();
         }
         worker.forget_waiting();
-        while let Some(rank) = self.behind(worker, after.clone())? {
+        loop {
+            take_in(worker)?;
+            let Some(rank) = self.behind(worker, after.clone())? else { return Ok(()) };
             let theirs = words(&self.shared, rank);
             let word = theirs.expect_sleep();
             let waited = match self.behind(worker, after.clone()) {
@@ -411,7 +426,6 @@ impl Part {
             waited?;
             look(worker, rank)?;
         }
-        Ok(())
     }
 
     #[inline]
@@ -448,11 +462,18 @@ impl Part {
         Ok(())
     }
 
+    /// The areas that the run was begun with, if some of them lie elsewhere than in these.
+    pub(super) fn stand_for(&mut self, named: &[InPlace]) {
+        self.named = named.iter().map(|area| area.core.id).collect();
+    }
+
     /// Where the elements of the area that stands for an array begin, if it still is open in the epoch of the run.
     pub(super) fn start<T: Element>(&self, area: &Area<T>, array: usize) -> Result<*mut T> {
         // Handles of other jobs have the same numbers, and other elements.
         area.core.check_job(&self.shared)?;
-        let Some(held) = self.areas.get(array).filter(|held| held.core.id == area.core.id) else {
+        area.core.check_live()?;
+        let is_named = self.named.get(array) == Some(&area.core.id);
+        let Some(held) = self.areas.get(array).filter(|_| is_named) else {
             let what = format!("area {:?} is not array {array} of the run", area.name());
             return Err(Error::Tasks { rank: self.rank, what });
         };

@@ -1,6 +1,6 @@
 //! A box of the elements of an array in one piece, as one may read it and one may write it.
 use super::lines::{Line, stays_below};
-use super::rows::Rows;
+use super::row_slices::Rows;
 use crate::protocol::tasks::Region;
 use std::ops::Range;
 

@@ -2,7 +2,7 @@
 use super::lines::{Line, Lines};
 use super::marks::{Listed, RowMarks};
 use super::patch::{Bounds, Patch};
-use super::rows::Rows;
+use super::row_slices::Rows;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;

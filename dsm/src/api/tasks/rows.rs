@@ -1,6 +1,8 @@
 //! Runs of a plan of rows that change owners in batches, in place.
+use super::between_hosts::{self, Announced, Between, Passes};
 use super::ended::EndedRun;
 use super::part::{InPlace, Order, Part, not_there};
+use super::row_slices::Rows;
 use crate::api::area::handle::Area;
 use crate::api::worker::Worker;
 use crate::error::{Error, Rank, Result};
@@ -9,8 +11,6 @@ use crate::segment::element::Element;
 use fnv::FnvHasher;
 use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
-use std::marker::PhantomData;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// One worker's part in running a [`RowPlan`] over areas that are open to tasks
@@ -33,7 +33,7 @@ use std::sync::Arc;
 /// let lists = |rows: [&[u32]; 2]| rows.into_iter().collect::<RowList>();
 /// let touched = Touched { writes: lists([&[2, 0], &[1]]), reads: lists([&[], &[2]]) };
 /// let plan = Arc::new(RowPlan::new(vec![3], 2, vec![vec![touched]])?);
-/// let mut run = RowRun::begin(&worker, plan, 10, &[area.in_place()])?;
+/// let mut run = RowRun::begin(&mut worker, plan, 10, &[area.in_place()])?;
 /// while let Some(batch) = run.next(&mut worker)? {
 ///     let mut rows = batch.rows(&area, 0)?;
 ///     if batch.number() == 0 {
@@ -57,6 +57,8 @@ pub struct RowRun {
     is_under_way: bool,
     /// Arrays of which the batch has lent its rows.
     taken: RefCell<Vec<bool>>,
+    /// In a job on several hosts.
+    between: Option<RefCell<Between>>,
 }
 
 impl RowRun {
@@ -66,32 +68,76 @@ impl RowRun {
     /// divided by the number of rows. A worker is in one run at a time, of rows or of tasks, and begins the next when the others
     /// have ended this one. Whether workers have the same plan is found by a hash of it, which is not made against intent.
     ///
+    /// On several hosts, an area that others than its owner's host are to find has reader copies, and is sent on demand
+    /// ([`AreaSpec::on_demand`](crate::AreaSpec::on_demand)). Each host gets a copy of the rows while the run lasts, and rows that
+    /// a worker of another host touches next are sent there. All workers of the job meet in this ([`Worker::barrier`]), once,
+    /// when owners have opened their areas; who cannot begin calls [`RowRun::decline`] instead.
+    ///
     /// # Errors
     /// [`Error::NotOpen`] for an area that is not open to tasks, [`Error::Tasks`] when areas or workers do not fit the
-    /// plan, when another run uses the areas (it is to be closed and opened again), and on several hosts; [`Error::NoSuchWorker`]
-    /// for a worker that has not come yet, [`Error::TaskLeft`] for one that has left; [`Error::Deleted`], [`Error::OtherJob`].
-    pub fn begin(worker: &Worker, plan: Arc<RowPlan>, passes: usize, areas: &[InPlace]) -> Result<RowRun> {
-        let tasks = passes.saturating_mul(plan.batches()) as u64;
-        if tasks >= crate::protocol::tasks::MOST_TASKS {
-            let what = format!("{passes} passes of {} batches are too many", plan.batches());
-            return Err(Error::Tasks { rank: worker.rank(), what });
+    /// plan, when another run uses the areas (it is to be closed and opened again), and on several hosts when another worker has
+    /// described another run, or declined; [`Error::NoSuchWorker`] for a worker that has not come yet, [`Error::TaskLeft`] for one
+    /// that has left; [`Error::Deleted`], [`Error::OtherJob`]; on several hosts those of [`Worker::create`], [`Worker::attach`] and
+    /// [`Worker::barrier`] as well.
+    pub fn begin(
+        worker: &mut Worker,
+        plan: Arc<RowPlan>,
+        passes: usize,
+        areas: &[InPlace],
+    ) -> Result<RowRun> {
+        match worker.shared().segment.spans_hosts() {
+            true => RowRun::begin_on_hosts(worker, plan, passes, areas),
+            false => RowRun::begin_here(worker, plan, passes, areas),
         }
-        let mut hash = FnvHasher::default();
-        ("rows", plan.digest(), passes).hash(&mut hash);
-        let (workers, arrays) = (plan.workers(), plan.arrays().len());
-        let order = Order { workers, digest: hash.finish(), tasks, arrays };
-        let misfit = |array: usize, area: &InPlace| {
-            let (rows, name, len) = (plan.arrays()[array], area.name(), area.len());
-            let fits = if rows == 0 || len == 0 { rows == len } else { len % rows == 0 };
-            (!fits).then(|| format!("area {name:?} has {len} elements, which are not {rows} rows"))
-        };
-        let part = Part::begin(worker, &order, areas, |_| None, misfit)?;
+    }
+
+    /// Tells the others that this worker cannot begin a run, for whatever reason: on several hosts, where all workers meet in
+    /// [`RowRun::begin`], they would wait for it there. On one host, nothing.
+    ///
+    /// # Errors
+    /// Those of [`Worker::create`] and [`Worker::barrier`].
+    pub fn decline(worker: &mut Worker) -> Result<()> {
+        if worker.shared().segment.spans_hosts() {
+            let refused = between_hosts::refuse(worker, None);
+            worker.barrier()?;
+            return refused;
+        }
+        Ok(())
+    }
+
+    fn begin_here(worker: &Worker, plan: Arc<RowPlan>, passes: usize, areas: &[InPlace]) -> Result<RowRun> {
+        let order = order(worker, &plan, passes, plan.workers())?;
+        let part = Part::begin(worker, &order, areas, |_| None, |at, area| misfit(&plan, at, area))?;
         let shared = part.shared();
-        if let Some(rank) = (0..workers as Rank).find(|rank| shared.is_gone(*rank)) {
+        if let Some(rank) = (0..plan.workers() as Rank).find(|rank| shared.is_gone(*rank)) {
             return Err(not_there(shared, rank));
         }
-        let taken = RefCell::new(vec![false; arrays]);
-        Ok(RowRun { plan, part, is_under_way: false, taken })
+        Ok(RowRun::of(plan, part, None))
+    }
+
+    fn begin_on_hosts(
+        worker: &mut Worker,
+        plan: Arc<RowPlan>,
+        passes: usize,
+        areas: &[InPlace],
+    ) -> Result<RowRun> {
+        let announced = announce(worker, &plan, passes, areas);
+        if announced.is_err() {
+            between_hosts::refuse(worker, None)?;
+        }
+        worker.barrier()?;
+        let (order, announced) = announced?;
+        let begun = begin_announced(worker, &plan, passes, areas, &order, &announced);
+        if begun.is_err() {
+            between_hosts::refuse(worker, Some(&announced))?;
+        }
+        let (part, between) = begun?;
+        Ok(RowRun::of(plan, part, Some(RefCell::new(between))))
+    }
+
+    fn of(plan: Arc<RowPlan>, part: Part, between: Option<RefCell<Between>>) -> RowRun {
+        let taken = RefCell::new(vec![false; plan.arrays().len()]);
+        RowRun { plan, part, is_under_way: false, taken, between }
     }
 
     /// The plan.
@@ -106,7 +152,8 @@ impl RowRun {
     /// [`Error::TaskLeft`] for one that has not, [`Error::NoSuchWorker`] if it has not come to the job yet; [`Error::Tasks`] as of
     /// [`RowRun::next`].
     pub fn check_begun(&self, worker: &Worker) -> Result<()> {
-        self.part.check_begun(worker)
+        self.part.check_begun(worker)?;
+        self.between.as_ref().map_or(Ok(()), |between| between.borrow().check_begun(worker))
     }
 
     /// The address of row 0 of an array, for programs that see to it themselves that they touch only what the plan gives them in the
@@ -119,17 +166,31 @@ impl RowRun {
     }
 
     /// The batch that was handed out is done, and the run ends. If it was not the last, others that wait for this worker
-    /// are told that it has left.
+    /// are told that it has left. On several hosts, a worker that has done all waits until its host has all rows that belong there
+    /// in the end, or another worker has left.
     ///
     /// # Errors
-    /// [`Error::Tasks`] as of [`RowRun::next`].
-    pub fn end(mut self, worker: &Worker) -> Result<EndedRun> {
+    /// [`Error::Tasks`] as of [`RowRun::next`]; on several hosts those of [`Worker::service`].
+    pub fn end(mut self, worker: &mut Worker) -> Result<EndedRun> {
         self.end_batch(worker)?;
+        if let Some(between) = &self.between
+            && self.part.done() == self.part.tasks()
+        {
+            between.borrow_mut().finish(worker)?;
+        }
         Ok(EndedRun::of(self.part))
     }
 
-    fn end_batch(&mut self, worker: &Worker) -> Result<()> {
-        if std::mem::take(&mut self.is_under_way) { self.part.end_task(worker) } else { Ok(()) }
+    fn end_batch(&mut self, worker: &mut Worker) -> Result<()> {
+        if !std::mem::take(&mut self.is_under_way) {
+            return Ok(());
+        }
+        let Some(between) = &self.between else { return self.part.end_task(worker) };
+        self.part.check(worker)?;
+        between.borrow_mut().send(worker, self.part.done())?;
+        self.part.end_task(worker)?;
+        let done = self.part.done();
+        between.borrow_mut().tell(worker, done, done == self.part.tasks())
     }
 
     /// The batch that was handed out is done. Gives the next one, or nothing after the last of the last pass: waits until those
@@ -141,22 +202,105 @@ impl RowRun {
     pub fn next<'r>(&'r mut self, worker: &'r mut Worker) -> Result<Option<RowBatch<'r>>> {
         self.end_batch(worker)?;
         worker.service()?;
-        let (plan, part) = (&self.plan, &self.part);
-        part.check(worker)?;
-        if part.done() >= part.tasks() {
+        self.part.check(worker)?;
+        if self.part.done() >= self.part.tasks() {
             return Ok(None);
         }
         let (pass, number) = {
-            let (done, batches) = (part.done() as usize, plan.batches());
+            let (done, batches) = (self.part.done() as usize, self.plan.batches());
             (done / batches, done % batches)
         };
+        let (plan, part) = (&self.plan, &self.part);
         let after = plan.waits(part.rank(), pass, number);
         let look = |worker: &Worker, rank| part.check_present(worker, rank, after.clone());
-        part.wait(worker, after.clone(), look)?;
+        match &self.between {
+            None => part.wait(worker, after.clone(), look, |_| Ok(()))?,
+            Some(between) => {
+                let mut between = between.borrow_mut();
+                let waited = between.start(worker).and_then(|()| {
+                    let take_in = |worker: &mut Worker| between.take_in(worker);
+                    worker.within(None, |worker| part.wait(worker, after.clone(), look, take_in))
+                });
+                if waited.is_err() {
+                    between.leave(part.lost());
+                }
+                waited?;
+            }
+        }
         self.is_under_way = true;
         self.taken.get_mut().fill(false);
         Ok(Some(RowBatch { run: self, worker, pass, number }))
     }
+}
+
+fn order(worker: &Worker, plan: &RowPlan, passes: usize, here: usize) -> Result<Order> {
+    let tasks = passes.saturating_mul(plan.batches()) as u64;
+    if tasks >= crate::protocol::tasks::MOST_TASKS {
+        let what = format!("{passes} passes of {} batches are too many", plan.batches());
+        return Err(Error::Tasks { rank: worker.rank(), what });
+    }
+    let mut hash = FnvHasher::default();
+    ("rows", plan.digest(), passes).hash(&mut hash);
+    Ok(Order { workers: plan.workers(), here, digest: hash.finish(), tasks, arrays: plan.arrays().len() })
+}
+
+fn misfit(plan: &RowPlan, array: usize, area: &InPlace) -> Option<String> {
+    let (rows, name, len) = (plan.arrays()[array], area.name(), area.len());
+    let fits = if rows == 0 || len == 0 { rows == len } else { len % rows == 0 };
+    (!fits).then(|| format!("area {name:?} has {len} elements, which are not {rows} rows"))
+}
+
+/// Says to all workers which run this one is about to begin.
+fn announce(
+    worker: &mut Worker,
+    plan: &RowPlan,
+    passes: usize,
+    areas: &[InPlace],
+) -> Result<(Order, Announced)> {
+    let rank = worker.rank();
+    let refuse = |what: String| Err(Error::Tasks { rank, what });
+    let (workers, arrays) = (plan.workers(), plan.arrays().len());
+    if rank as usize >= workers {
+        return refuse(format!("they are for workers 0 to {}", workers.saturating_sub(1)));
+    }
+    if areas.is_empty() || areas.len() != arrays {
+        return refuse(format!("they have {arrays} arrays, and were given {} areas", areas.len()));
+    }
+    let places = between_hosts::places(worker, workers, areas)?;
+    if let Some(what) = areas.iter().enumerate().find_map(|(at, area)| misfit(plan, at, area)) {
+        return refuse(what);
+    }
+    let here = worker.shared().segment.config().here as usize;
+    let here = places.host_of.iter().filter(|host| **host == here).count();
+    let order = order(worker, plan, passes, here)?;
+    let bytes: Vec<usize> = areas.iter().map(|area| area.len() * area.element_bytes()).collect();
+    let announced = between_hosts::announce(worker, &order, places, areas, &bytes)?;
+    Ok((order, announced))
+}
+
+/// Begins a run that all have announced.
+fn begin_announced(
+    worker: &mut Worker,
+    plan: &RowPlan,
+    passes: usize,
+    areas: &[InPlace],
+    order: &Order,
+    announced: &Announced,
+) -> Result<(Part, Between)> {
+    let rank = worker.rank();
+    let here = between_hosts::meet(worker, announced, areas)?;
+    let crossing = plan
+        .crossing_of(&announced.places)
+        .map_err(|error| Error::Tasks { rank, what: error.to_string() })?;
+    let mut part = Part::begin(worker, order, &here, |_| None, |_, _| None)?;
+    part.stand_for(areas);
+    let unit_bytes = areas
+        .iter()
+        .zip(plan.arrays())
+        .map(|(area, rows)| (area.len() * area.element_bytes()).checked_div(*rows).unwrap_or(0));
+    let passes = Passes { crossing, passes, tasks: plan.batches(), unit_bytes: unit_bytes.collect() };
+    let between = Between::begin(worker, announced, passes, part.areas(), part.number())?;
+    Ok((part, between))
 }
 
 /// A batch of a [`RowRun`], which this worker has begun. The next call of [`RowRun::next`] ends it. A worker that ends its run
@@ -213,127 +357,16 @@ impl RowBatch<'_> {
             return Err(Error::Tasks { rank: run.part.rank(), what });
         }
         let (plan, rank) = (&run.plan, run.part.rank());
-        Ok(Rows {
-            start,
-            len: area.len().checked_div(plan.arrays()[array]).unwrap_or(0),
-            writes: plan.writes(rank, array, self.number),
-            reads: plan.reads(rank, array, self.number),
-            elements: PhantomData,
-        })
-    }
-}
-
-/// The rows of an array that a worker touches in a batch, by their places in the plan's lists: a place is looked up nowhere, and
-/// what the plan does not give has none.
-#[derive(Debug)]
-pub struct Rows<'a, T> {
-    /// Where row 0 of the array begins.
-    start: *mut T,
-    /// Of each row.
-    len: usize,
-    writes: &'a [u32],
-    reads: &'a [u32],
-    elements: PhantomData<&'a mut [T]>,
-}
-
-impl<T> Rows<'_, T> {
-    /// The numbers of the rows that may be written, in the order of their places.
-    pub fn writes(&self) -> &[u32] {
-        self.writes
-    }
-
-    /// The numbers of the rows that may be read besides.
-    pub fn reads(&self) -> &[u32] {
-        self.reads
-    }
-
-    /// Where a row of a list begins, and how many elements it has.
-    #[inline(always)]
-    pub(super) fn row(&self, row: u32) -> (*mut T, usize) {
-        (self.place(row), self.len)
-    }
-
-    /// The rows that may be written, if they are all of a range in ascending order: the first, and the one behind the last.
-    pub(super) fn range(&self) -> Option<Range<usize>> {
-        let (first, last) = (*self.writes.first()? as usize, *self.writes.last()? as usize);
-        let is_range = last.checked_sub(first)? + 1 == self.writes.len()
-            && self.writes.iter().zip(first..).all(|(row, at)| *row as usize == at);
-        is_range.then_some(first..last + 1)
-    }
-
-    /// Where row 0 of the array begins.
-    pub(super) fn start(&self) -> *mut T {
-        self.start
-    }
-
-    /// Elements of a row.
-    pub(super) fn row_len(&self) -> usize {
-        self.len
-    }
-
-    #[inline(always)]
-    fn place(&self, row: u32) -> *mut T {
-        self.start.wrapping_add(row as usize * self.len)
-    }
-
-    // SAFETY, of all below: a row in the lists of the plan is one of the array (`Touched::check`), whose area has as many
-    // elements as all rows together, found when the run began, of type `T`, as of every handle. Row `r` of the area is the
-    // elements from `r * len` on, so that different rows have none in common. The batch was begun when all batches of others were
-    // done that touch a row of it before, if one of the two writes it, which was acquired (`TaskWords::done_in`);
-    // those after it wait until it has ended; and beside it, nobody else touches a row of which one writes (`RowPlan::new`). That
-    // there is no access outside of the run, or while the area is open in another epoch, is as for `RunningTask::patches`.
-    // And there is one `Rows` of an array, which lends what may be written as it is borrowed itself.
-
-    /// The row at a place in the list of those that may be written, to be read.
-    #[inline(always)]
-    pub fn get(&self, place: usize) -> Option<&[T]> {
-        let row = self.place(*self.writes.get(place)?);
-        // SAFETY: see above.
-        Some(unsafe { std::slice::from_raw_parts(row, self.len) })
-    }
-
-    /// The row at a place in the list of those that may be written.
-    #[inline(always)]
-    pub fn get_mut(&mut self, place: usize) -> Option<&mut [T]> {
-        let row = self.place(*self.writes.get(place)?);
-        // SAFETY: see above.
-        Some(unsafe { std::slice::from_raw_parts_mut(row, self.len) })
-    }
-
-    /// The rows at two places in the list of those that may be written, if they are different rows.
-    #[inline(always)]
-    pub fn two_mut(&mut self, one: usize, other: usize) -> Option<(&mut [T], &mut [T])> {
-        let (one, other) = (*self.writes.get(one)?, *self.writes.get(other)?);
-        if one == other {
-            return None;
-        }
-        let (a, b) = (self.place(one), self.place(other));
-        // SAFETY: see above; they have no element in common.
-        Some(unsafe {
-            (std::slice::from_raw_parts_mut(a, self.len), std::slice::from_raw_parts_mut(b, self.len))
-        })
-    }
-
-    /// The row at a place in the list of those that may be read besides.
-    #[inline(always)]
-    pub fn read(&self, place: usize) -> Option<&[T]> {
-        let row = self.place(*self.reads.get(place)?);
-        // SAFETY: see above. If it is also one that may be written, it is not lent while that is: that borrows all rows.
-        Some(unsafe { std::slice::from_raw_parts(row, self.len) })
-    }
-
-    /// The row at a place in the list of those that may be read besides, and one in the list of those that may be written, if they
-    /// are different rows.
-    #[inline(always)]
-    pub fn read_and_write(&mut self, read: usize, write: usize) -> Option<(&[T], &mut [T])> {
-        let (from, to) = (*self.reads.get(read)?, *self.writes.get(write)?);
-        if from == to {
-            return None;
-        }
-        let (from, to) = (self.place(from), self.place(to));
-        // SAFETY: see above; they have no element in common.
-        Some(unsafe {
-            (std::slice::from_raw_parts(from, self.len), std::slice::from_raw_parts_mut(to, self.len))
+        let len = area.len().checked_div(plan.arrays()[array]).unwrap_or(0);
+        // SAFETY: a row in the lists of the plan is one of the array (`Touched::check`), whose area has as many
+        // elements as all rows together, found when the run began, of type `T`, as of every handle. The batch was begun when all
+        // batches of others were done that touch a row of it before, if one of the two writes it, which was acquired
+        // (`TaskWords::done_in`); those after it wait until it has ended; and beside it, nobody else touches a row of which one writes
+        // (`RowPlan::new`). What comes from other hosts is put in place between the batches that touch it (`between_hosts`). That
+        // there is no access outside of the run, or while the area is open in another epoch, is as for `RunningTask::patches`.
+        // And there is one `Rows` of an array.
+        Ok(unsafe {
+            Rows::new(start, len, plan.writes(rank, array, self.number), plan.reads(rank, array, self.number))
         })
     }
 }

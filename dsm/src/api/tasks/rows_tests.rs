@@ -98,7 +98,7 @@ fn in_parallel(case: &Case, plan: &Arc<RowPlan>) -> [Vec<u64>; 2] {
         worker.barrier().unwrap();
         let areas = names.map(|name| worker.attach::<u64>(name).unwrap());
         let in_place = areas.each_ref().map(|area| area.in_place());
-        let mut run = RowRun::begin(worker, plan.clone(), case.passes, &in_place).unwrap();
+        let mut run = RowRun::begin(&mut *worker, plan.clone(), case.passes, &in_place).unwrap();
         let mut begun = 0;
         while let Some(batch) = run.next(worker).unwrap() {
             assert_eq!((batch.pass(), batch.number()), (begun / plan.batches(), begun % plan.batches()));
@@ -171,14 +171,14 @@ fn with_another(act: impl FnOnce(&mut Worker, RowRun) + Send) -> Error {
         let other = scope.spawn(move || {
             let mut worker = job.worker().unwrap();
             let area = worker.attach::<u64>("row").unwrap();
-            let mut run = RowRun::begin(&worker, by_turns(), 100, &[area.in_place()]).unwrap();
+            let mut run = RowRun::begin(&mut worker, by_turns(), 100, &[area.in_place()]).unwrap();
             for _ in 0..2 {
                 run.next(&mut worker).unwrap().unwrap();
             }
             act(&mut worker, run);
         });
         worker.wait_for_workers(2, TIME_LIMIT).unwrap();
-        let mut run = RowRun::begin(&worker, by_turns(), 100, &[opened.area().in_place()]).unwrap();
+        let mut run = RowRun::begin(&mut worker, by_turns(), 100, &[opened.area().in_place()]).unwrap();
         let told = loop {
             match run.next(&mut worker) {
                 Ok(batch) => assert!(batch.unwrap().pass() < 1),
@@ -214,9 +214,9 @@ fn what_does_not_fit_the_plan_is_refused() {
     let three = Touched { writes: [[2u32]].into_iter().collect(), reads: RowList::default() };
     let plan = Arc::new(RowPlan::new(vec![3], 1, vec![vec![three.clone()]]).unwrap());
     let (seven, six) = (open(&mut worker, "seven", 7), open(&mut worker, "six", 6));
-    let refused = |areas: &[&Opened<u8>], passes| {
+    let mut refused = |areas: &[&Opened<u8>], passes| {
         let areas: Vec<_> = areas.iter().map(|opened| opened.area().in_place()).collect();
-        RowRun::begin(&worker, plan.clone(), passes, &areas).unwrap_err().to_string()
+        RowRun::begin(&mut worker, plan.clone(), passes, &areas).unwrap_err().to_string()
     };
     assert!(refused(&[&seven], 1).contains("\"seven\" has 7 elements, which are not 3 rows"));
     assert!(refused(&[], 1).contains("0 areas"));
@@ -224,10 +224,10 @@ fn what_does_not_fit_the_plan_is_refused() {
     // A plan of two workers, of whom one is there.
     let two = Arc::new(RowPlan::new(vec![3], 1, vec![vec![three], vec![Touched::default()]]).unwrap());
     let six_too = open(&mut worker, "six too", 6);
-    let alone = RowRun::begin(&worker, two, 1, &[six_too.area().in_place()]);
+    let alone = RowRun::begin(&mut worker, two, 1, &[six_too.area().in_place()]);
     assert!(matches!(alone, Err(Error::NoSuchWorker { rank: 1 })));
     let area = six.area();
-    let mut run = RowRun::begin(&worker, plan.clone(), 2, &[area.in_place()]).unwrap();
+    let mut run = RowRun::begin(&mut worker, plan.clone(), 2, &[area.in_place()]).unwrap();
     let other = seven.area();
     let batch = run.next(&mut worker).unwrap().unwrap();
     assert!(matches!(batch.rows(&other, 0), Err(Error::Tasks { .. })));
@@ -238,6 +238,6 @@ fn what_does_not_fit_the_plan_is_refused() {
     assert!(run.next(&mut worker).unwrap().is_none());
     // One run for each time that the areas are opened.
     drop(run);
-    let again = RowRun::begin(&worker, plan, 2, &[area.in_place()]).unwrap_err().to_string();
+    let again = RowRun::begin(&mut worker, plan, 2, &[area.in_place()]).unwrap_err().to_string();
     assert!(again.contains("opened again"), "{again}");
 }

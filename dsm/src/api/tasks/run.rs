@@ -106,8 +106,13 @@ impl TaskRun {
         areas: &[InPlace],
         past: impl Fn(usize) -> Option<PastIn>,
     ) -> Result<TaskRun> {
+        if worker.shared().segment.spans_hosts() {
+            let what = "they are for jobs on one host, and this one is on several".into();
+            return Err(Error::Tasks { rank: worker.rank(), what });
+        }
         let order = Order {
             workers: graph.workers(),
+            here: graph.workers(),
             digest: graph.digest(),
             tasks: graph.of(worker.rank()).len() as u64,
             arrays: graph.shapes().len(),
@@ -166,7 +171,7 @@ impl TaskRun {
         worker: &mut Worker,
         mut look: impl FnMut(&Worker) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.part.wait(worker, self.after(), |worker, _| look(worker))
+        self.part.wait(worker, self.after(), |worker, _| look(worker), |_| Ok(()))
     }
 
     /// The same, of workers that are in the job when this one begins its part: one of them that dies is noticed.
@@ -175,7 +180,7 @@ impl TaskRun {
     /// [`Error::TaskLeft`] when a worker that is waited for has died; those of [`TaskRun::wait`].
     pub fn wait_for_living(&self, worker: &mut Worker) -> Result<()> {
         let look = |worker: &Worker, rank| self.part.check_present(worker, rank, self.after());
-        self.part.wait(worker, self.after(), look)
+        self.part.wait(worker, self.after(), look, |_| Ok(()))
     }
 
     /// Waits until all workers have begun the run, as [`TaskRun::wait`] does; a worker without tasks waits for nobody.
@@ -187,7 +192,7 @@ impl TaskRun {
         worker: &mut Worker,
         mut look: impl FnMut(&Worker) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.part.wait(worker, std::iter::empty(), |worker, _| look(worker))
+        self.part.wait(worker, std::iter::empty(), |worker, _| look(worker), |_| Ok(()))
     }
 
     /// Whether a worker has begun the run; it may have ended it, or left it.

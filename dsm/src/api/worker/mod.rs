@@ -412,6 +412,8 @@ impl Drop for Worker {
             // Only rounds publish to other hosts, and there are none when the last worker has left.
             let _ = self.sync();
         }
+        // It may have areas, which go while there is a worker.
+        drop(self.local.extension.take());
         self.local.owned.clear();
         let runtime = self.runtime();
         runtime.rounds().leave(self.rank, &runtime);

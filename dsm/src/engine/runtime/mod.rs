@@ -12,7 +12,9 @@ use crate::engine::shared::Shared;
 use crate::engine::wait::Waiter;
 use crate::protocol::conflict::Heard;
 use crate::protocol::round::Rounds;
+use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::Instant;
 
 /// State that belongs to one worker alone.
@@ -35,6 +37,8 @@ pub(crate) struct Local {
     /// The objections of other hosts to its areas that it has heard.
     pub(crate) heard: Heard,
     pub(crate) stalled_since: Cell<Option<(u64, Instant)>>,
+    /// What modules above keep for as long as the worker is in the job.
+    pub(crate) extension: RefCell<Option<Rc<dyn Any>>>,
 }
 
 impl Local {
@@ -51,6 +55,7 @@ impl Local {
             gave_away: Cell::default(),
             heard: Heard::default(),
             stalled_since: Cell::new(None),
+            extension: RefCell::default(),
         }
     }
 }

@@ -17,6 +17,7 @@ mod generations;
 mod groups;
 mod handover;
 mod in_place;
+mod inbox;
 mod lateness;
 mod leaving;
 mod lending;

@@ -1,6 +1,6 @@
 //! A worker's words for the others about rounds.
 use crate::primitive::{AtomicU32, AtomicU64, Ordering};
-use crate::protocol::tasks::TaskWords;
+use crate::protocol::tasks::{Inbox, TaskWords};
 
 /// The state of a worker's slot.
 pub(crate) mod slot_state {
@@ -46,6 +46,8 @@ pub(crate) struct Seat {
     pub(crate) waits: AtomicU32,
     /// How far the worker is in tasks, on a line of its own.
     pub(crate) tasks: TaskWords,
+    /// Of a worker of another host: how much of what its tasks wrote is in place here.
+    pub(crate) inbox: Inbox,
 }
 
 impl Seat {
@@ -60,6 +62,7 @@ impl Seat {
             incarnation: AtomicU32::new(0),
             waits: AtomicU32::new(0),
             tasks: TaskWords::new(),
+            inbox: Inbox::new(),
         }
     }
 

@@ -81,6 +81,34 @@ impl TaskWords {
         self.has_sleepers()
     }
 
+    /// A worker of another host has begun a run, as far as this host is concerned, unless it has before. Called, as what follows, by one
+    /// worker of this host at a time. True if others may sleep on the word that has changed.
+    pub(crate) fn begin_for(&self, run: u64) -> bool {
+        self.done_in(run) == Done::NotBegun && self.begin(run)
+    }
+
+    /// A worker of another host has done so many tasks of a run, or more, perhaps all. What these wrote is in place here. True as above.
+    pub(crate) fn catch_up(&self, run: u64, count: u64, is_last: bool) -> bool {
+        // Relaxed, all of it: ordered by the inbox.
+        let done = self.done.load(Ordering::Relaxed);
+        let is_news = count > done % MOST_TASKS || is_last && self.finished.load(Ordering::Relaxed) != run;
+        if !self.is_in(run) || !is_news {
+            return false;
+        }
+        if is_last {
+            self.finish();
+        }
+        // Release: what the tasks wrote is in place before; pairs with `done_in`.
+        self.done.store(done - done % MOST_TASKS + count, Ordering::Release);
+        self.has_sleepers()
+    }
+
+    /// A worker of another host does no more tasks of a run, which it may not have begun, perhaps because another does not.
+    pub(crate) fn leave_for(&self, run: u64, because_of: Option<u32>) {
+        self.begin_for(run);
+        self.leave(run, because_of);
+    }
+
     /// The worker has no tasks left in its run.
     pub(crate) fn finish(&self) {
         // Release: what the tasks wrote comes before; pairs with `done_in`.

@@ -1,13 +1,17 @@
 //! Plans of rows that change owners from batch to batch: which rows of which arrays each worker touches in each batch, the proof
 //! that no two touch the same row in one batch if one writes it, and whom each worker has to wait for before each batch.
+mod between_hosts;
 mod lists;
 mod waits;
 
+pub(crate) use self::between_hosts::Places;
 pub use self::lists::{RowList, Touched};
 use self::waits::Waits;
 use super::MOST_TASKS;
+use super::crossing::Crossing;
 use crate::error::Rank;
 use std::hash::Hasher;
+use std::sync::{Arc, Mutex};
 
 /// Why rows and batches are no [`RowPlan`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -116,6 +120,8 @@ pub struct RowPlan {
     /// By worker.
     waits: Vec<Waits>,
     digest: u64,
+    /// What goes between hosts, where workers and arrays were last.
+    crossing: Mutex<Option<(Places, Arc<Crossing>)>>,
 }
 
 impl RowPlan {
@@ -136,7 +142,7 @@ impl RowPlan {
         }
         let waits = Waits::of(&arrays, batches, &touched)?;
         let digest = digest(&arrays, batches, &touched);
-        Ok(RowPlan { arrays, batches, touched, waits, digest })
+        Ok(RowPlan { arrays, batches, touched, waits, digest, crossing: Mutex::default() })
     }
 
     /// Whether there can be a plan of this size: rows of each array, batches, workers.
@@ -213,5 +219,7 @@ fn digest(arrays: &[usize], batches: usize, touched: &[Vec<Touched>]) -> u64 {
     hash.finish()
 }
 
+#[cfg(test)]
+mod between_hosts_tests;
 #[cfg(test)]
 mod tests;

@@ -2,11 +2,11 @@
 use super::*;
 use proptest::prelude::*;
 
-const ROWS: usize = 6;
+pub(super) const ROWS: usize = 6;
 const PASSES: usize = 3;
 
 /// `plan[worker][batch][array]`: what is written and what is read.
-type Lists = Vec<Vec<Vec<(Vec<u32>, Vec<u32>)>>>;
+pub(super) type Lists = Vec<Vec<Vec<(Vec<u32>, Vec<u32>)>>>;
 
 fn touched(lists: &Lists, arrays: usize) -> Vec<Vec<Touched>> {
     let of = |batches: &Vec<Vec<(Vec<u32>, Vec<u32>)>>, array: usize| Touched {
@@ -16,12 +16,12 @@ fn touched(lists: &Lists, arrays: usize) -> Vec<Vec<Touched>> {
     lists.iter().map(|batches| (0..arrays).map(|array| of(batches, array)).collect()).collect()
 }
 
-fn made(lists: &Lists, arrays: usize, batches: usize) -> Result<RowPlan, RowError> {
+pub(super) fn made(lists: &Lists, arrays: usize, batches: usize) -> Result<RowPlan, RowError> {
     RowPlan::new(vec![ROWS; arrays], batches, touched(lists, arrays))
 }
 
 /// Arrays, batches and lists of two to four workers.
-fn random() -> impl Strategy<Value = (usize, usize, Lists)> {
+pub(super) fn random() -> impl Strategy<Value = (usize, usize, Lists)> {
     (1usize..3, 1usize..5, 2usize..5).prop_flat_map(|(arrays, batches, workers)| {
         let rows = |most| prop::collection::vec(0..ROWS as u32, 0..most);
         let batch = prop::collection::vec((rows(2), rows(3)), arrays);
@@ -31,7 +31,7 @@ fn random() -> impl Strategy<Value = (usize, usize, Lists)> {
 }
 
 /// Leaves out what would be a race, in favour of the first worker.
-fn without_races((arrays, batches, mut lists): (usize, usize, Lists)) -> (usize, usize, Lists) {
+pub(super) fn without_races((arrays, batches, mut lists): (usize, usize, Lists)) -> (usize, usize, Lists) {
     for batch in 0..batches {
         for array in 0..arrays {
             let mut writer = [None; ROWS];

@@ -153,7 +153,7 @@ struct Sweep<'a> {
 }
 
 /// For each array a value for each of its rows: there is memory for all, before any is written.
-fn zeros<T: Clone + Default>(arrays: &[usize]) -> Result<Vec<Vec<T>>, RowError> {
+pub(super) fn zeros<T: Clone + Default>(arrays: &[usize]) -> Result<Vec<Vec<T>>, RowError> {
     let reserved = arrays.iter().enumerate().map(|(array, &rows)| {
         let mut list = Vec::new();
         list.try_reserve_exact(rows).map_err(|_| RowError::NoMemory { array, rows })?;

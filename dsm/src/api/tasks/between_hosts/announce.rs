@@ -1,0 +1,147 @@
+//! Before a run, all workers meet: each says to all what it is about to run, and none begins if another says something else.
+use super::head::{Head, State};
+use super::replicas;
+use super::rings::Rings;
+use crate::api::tasks::part::{InPlace, Order, not_there};
+use crate::api::worker::Worker;
+use crate::engine::shared::Shared;
+use crate::error::{Error, Rank, Result};
+use crate::protocol::ownership;
+use crate::protocol::tasks::Places;
+use fnv::FnvHasher;
+use std::hash::{Hash, Hasher};
+
+/// Where the workers of a run and the owners of its areas are.
+///
+/// # Errors
+/// [`Error::Tasks`] for workers that the hosts have no ranks for, and for an area whose owner is not known; [`Error::NotOpen`] for an
+/// area of this host that is not open to tasks; [`Error::OtherJob`], [`Error::Deleted`].
+pub(in crate::api::tasks) fn places(worker: &Worker, workers: usize, areas: &[InPlace]) -> Result<Places> {
+    let segment = &worker.shared().segment;
+    let (hosts, here) = (segment.config().hosts as usize, segment.config().here as usize);
+    let host_of = |rank: Rank| {
+        let found = (0..hosts).find(|host| segment.ranks_of(*host).contains(&rank));
+        let what = || format!("they are for {workers} workers, and the job has no rank {rank}");
+        found.ok_or_else(|| Error::Tasks { rank: worker.rank(), what: what() })
+    };
+    let host_of = (0..workers as Rank).map(host_of).collect::<Result<Vec<_>>>()?;
+    let home = |area: &InPlace| {
+        let core = area.core();
+        core.check_job(worker.shared())?;
+        core.check_live()?;
+        let word = ownership::load_to_read(&core.slot().own.ownership);
+        if !word.is_remote() {
+            return match word.is_open_to_tasks() {
+                true => Ok(here),
+                false => Err(Error::NotOpen { name: core.name.clone(), owner: word.to_string() }),
+            };
+        }
+        let known = segment.owner_host(word).filter(|host| host_of.contains(host));
+        known.ok_or_else(|| Error::Tasks {
+            rank: worker.rank(),
+            what: format!("area {:?} is of a host on which no worker runs them", core.name),
+        })
+    };
+    let homes = areas.iter().map(home).collect::<Result<Vec<_>>>()?;
+    Ok(Places { hosts, host_of, homes })
+}
+
+/// What a worker says of a run before all meet.
+#[derive(Debug)]
+pub(in crate::api::tasks) struct Announced {
+    pub(in crate::api::tasks) places: Places,
+    digest: u64,
+}
+
+/// Says to all workers that this one is about to begin a run, and makes the copies of arrays that are its affair. `unit_bytes` has the
+/// bytes of each area.
+pub(in crate::api::tasks) fn announce(
+    worker: &mut Worker,
+    order: &Order,
+    places: Places,
+    areas: &[InPlace],
+    bytes: &[usize],
+) -> Result<Announced> {
+    let mut hash = FnvHasher::default();
+    (order.workers, order.digest, &places.homes).hash(&mut hash);
+    areas.iter().for_each(|area| (area.name(), area.len()).hash(&mut hash));
+    let digest = hash.finish();
+    let rings = Rings::of(worker)?;
+    let here = worker.shared().segment.config().here as usize;
+    if places.first_of(here) == Some(worker.rank()) {
+        for (array, bytes) in bytes.iter().enumerate().filter(|(array, _)| places.homes[*array] != here) {
+            replicas::make(worker, &mut rings.borrow_mut().replicas, array, *bytes)?;
+        }
+    }
+    rings.borrow_mut().begin(worker, digest, State::Begun)?;
+    Ok(Announced { places, digest })
+}
+
+/// Says to all workers that this one does not begin the run that it has announced, if it has.
+pub(in crate::api::tasks) fn refuse(worker: &mut Worker, announced: Option<&Announced>) -> Result<()> {
+    let rings = Rings::of(worker)?;
+    let mut rings = rings.borrow_mut();
+    rings.begin(worker, announced.map_or(0, |announced| announced.digest), State::Refused)
+}
+
+/// What is wrong with what another worker says of its run, and how much that matters: what one of them has described comes before what
+/// follows from it. It may have done all its tasks by now.
+fn objection(head: &Head, digest: u64) -> Option<(u32, &'static str)> {
+    match head.state {
+        State::None => Some((2, "has not begun them")),
+        State::Refused if head.digest == 0 => Some((2, "could not begin, for a reason that it is told")),
+        _ if head.digest != digest => Some((3, "has described other tasks, or other areas")),
+        State::Refused => Some((1, "could not begin, for a reason that it is told")),
+        State::Begun | State::Finished | State::Left => None,
+    }
+}
+
+/// The areas in which a run's arrays lie on this host, once all workers have met and have said the same.
+///
+/// # Errors
+/// [`Error::Tasks`] if another worker has described other tasks, or could not; [`Error::NoSuchWorker`], [`Error::TaskLeft`] for
+/// one that is not there.
+pub(in crate::api::tasks) fn meet(
+    worker: &mut Worker,
+    announced: &Announced,
+    areas: &[InPlace],
+) -> Result<Vec<InPlace>> {
+    let rings = Rings::of(worker)?;
+    let mut rings = rings.borrow_mut();
+    let rank = worker.rank();
+    let others = (0..announced.places.host_of.len() as Rank).filter(|other| *other != rank);
+    for other in others.clone() {
+        worker.check_peer(other).map_err(|_| not_there(worker.shared(), other))?;
+        rings.attach(worker, other)?;
+    }
+    let mut worst: Option<(u32, String)> = None;
+    for other in others {
+        let ring = rings.incoming_mut(other).ok_or(Error::NoSuchWorker { rank: other })?;
+        let (head, _) = ring.look(worker)?;
+        let objection = match ring.meet(head.run) {
+            true => objection(&head, announced.digest),
+            false => Some((2, "has not begun them")),
+        };
+        if let Some((weight, what)) = objection
+            && worst.as_ref().is_none_or(|(most, _)| weight > *most)
+        {
+            worst =
+                Some((weight, format!("worker {other}, of {}, {what}", host_text(worker.shared(), other))));
+        }
+    }
+    if let Some((_, what)) = worst {
+        return Err(Error::Tasks { rank, what });
+    }
+    let here = worker.shared().segment.config().here as usize;
+    let place = |(array, area): (usize, &InPlace)| match announced.places.homes[array] == here {
+        true => Ok(area.clone()),
+        false => replicas::find(worker, array),
+    };
+    areas.iter().enumerate().map(place).collect()
+}
+
+fn host_text(shared: &Shared, rank: Rank) -> String {
+    let segment = &shared.segment;
+    let host = segment.host_of(rank).unwrap_or(segment.config().here as usize);
+    format!("host {}", segment.host_text(Some(host)))
+}

@@ -1,0 +1,112 @@
+//! The head of a ring: what a worker says of itself to the workers of another host.
+use crate::segment::layout::LINE;
+use std::ops::Range;
+
+/// How a worker's part in a run is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u64)]
+pub(super) enum State {
+    /// It is in none.
+    #[default]
+    None = 0,
+    /// It has begun.
+    Begun = 1,
+    /// It has done all its tasks.
+    Finished = 2,
+    /// It has left before that.
+    Left = 3,
+    /// It does not begin: something is wrong with what it was given.
+    Refused = 4,
+}
+
+/// See the head of the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    /// Which run it is in, by a number that it has for that run alone.
+    pub(super) run: u64,
+    /// The same for the same tasks, whatever they are.
+    pub(super) digest: u64,
+    pub(super) state: State,
+    /// 1 + the worker because of which it has left, or 0.
+    pub(super) blamed: u32,
+    /// How many tasks it has done.
+    pub(super) done: u64,
+    /// Bytes of its stream before the run.
+    pub(super) base: u64,
+    /// Bytes of its stream in all.
+    pub(super) sent: u64,
+}
+
+/// Bytes of the head itself.
+const HEAD: usize = LINE as usize;
+
+/// Bytes before the stream, in a ring to a host of so many ranks: the head, and for each rank how much of its stream is in place.
+pub(super) fn head_bytes(ranks: usize) -> usize {
+    HEAD + (ranks * 8).next_multiple_of(LINE as usize)
+}
+
+/// Where it stands how much of the stream of the `number`-th rank of the host is in place.
+pub(super) fn place_of_ack(number: usize) -> Range<usize> {
+    HEAD + number * 8..HEAD + number * 8 + 8
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(std::array::from_fn(|k| bytes[at * 8 + k]))
+}
+
+/// How much of the stream of the `number`-th rank of the host is in place, as a ring has it.
+pub(super) fn ack(ring: &[u8], number: usize) -> u64 {
+    word(&ring[place_of_ack(number)], 0)
+}
+
+impl Head {
+    /// The head of a ring.
+    pub(super) fn of(ring: &[u8]) -> Head {
+        let state = match word(ring, 2) as u32 {
+            1 => State::Begun,
+            2 => State::Finished,
+            3 => State::Left,
+            4 => State::Refused,
+            _ => State::None,
+        };
+        Head {
+            run: word(ring, 0),
+            digest: word(ring, 1),
+            state,
+            blamed: (word(ring, 2) >> 32) as u32,
+            done: word(ring, 3),
+            base: word(ring, 4),
+            sent: word(ring, 5),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> [u8; HEAD] {
+        let words = [
+            self.run,
+            self.digest,
+            u64::from(self.blamed) << 32 | self.state as u64,
+            self.done,
+            self.base,
+            self.sent,
+            0,
+            0,
+        ];
+        bytemuck::cast(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_read_as_it_was_written() {
+        for state in [State::None, State::Begun, State::Finished, State::Left, State::Refused] {
+            let head =
+                Head { run: 1 << 40, digest: u64::MAX, state, blamed: 7, done: 3, base: 5, sent: 1 << 33 };
+            assert_eq!(Head::of(&head.bytes()), head);
+        }
+        assert_eq!((head_bytes(1), head_bytes(8), head_bytes(9)), (128, 128, 192));
+        assert!(place_of_ack(8).end <= head_bytes(9));
+    }
+}

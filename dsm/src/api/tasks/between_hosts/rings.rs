@@ -1,0 +1,262 @@
+//! Rings: areas by which a worker sends bytes to the workers of another host, and says how far it is.
+//!
+//! A ring is written by one worker, published when that says so, and read by all workers of one host. It begins with a head and with
+//! how much of the streams of that host's workers is in place on this one; the rest has the last bytes of the stream. What has not
+//! been put in place by the readers is not written over. A worker makes its rings once, for as long as it is in the job.
+use super::anew;
+use super::head::{Head, State, ack, head_bytes, place_of_ack};
+use crate::api::area::guard::WriteGuard;
+use crate::api::area::handle::Area;
+use crate::api::area::owned::Owned;
+use crate::api::worker::Worker;
+use crate::engine::directory::Directory;
+use crate::engine::shared::Shared;
+use crate::error::{Error, Rank, Result};
+use crate::memory::clock;
+use crate::segment::mapping::Segment;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Bytes of the streams of a ring: the most and the least.
+const MOST: usize = 1 << 20;
+const LEAST: usize = 1 << 16;
+/// Bytes of the streams of all rings that a host reads, as far as the least allows.
+const OF_ALL: usize = 16 << 20;
+
+/// Bytes of the stream of each ring, in a job of so many workers.
+fn capacity(workers: usize) -> usize {
+    (OF_ALL / workers.max(1)).clamp(LEAST, MOST).next_power_of_two()
+}
+
+fn name(rank: Rank, host: usize) -> String {
+    format!("hectare/tasks/{rank}/{host}")
+}
+
+/// A ring that this worker writes.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    owned: Owned<u8>,
+    pub(super) head: Head,
+    /// Where the stream begins.
+    start: usize,
+    capacity: usize,
+    /// By rank of the host: how much of its stream is in place here, as was said last.
+    said: Vec<u64>,
+}
+
+impl Outgoing {
+    /// How many bytes there is room for, if the readers have `placed` bytes in place.
+    pub(super) fn room(&self, placed: u64) -> usize {
+        self.capacity - (self.head.sent - placed.max(self.head.base)) as usize
+    }
+
+    /// Adds bytes to the stream, for which there is room.
+    pub(super) fn push(&mut self, worker: &Worker, mut bytes: &[u8]) -> Result<()> {
+        let mut ring = self.owned.write(worker)?;
+        while !bytes.is_empty() {
+            let at = (self.head.sent % self.capacity as u64) as usize;
+            let (now, later) = bytes.split_at(bytes.len().min(self.capacity - at));
+            ring.range_mut(self.start + at..self.start + at + now.len()).copy_from_slice(now);
+            self.head.sent += now.len() as u64;
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    /// Has the head published, with what the stream has by now and how much is in place here of the streams from there, in the next round,
+    /// which is soon.
+    pub(super) fn publish(&mut self, worker: &Worker, placed: impl Iterator<Item = u64>) -> Result<()> {
+        let head = self.head.bytes();
+        let mut ring = self.owned.write(worker)?;
+        ring.range_mut(0..head.len()).copy_from_slice(&head);
+        for (number, placed) in placed.enumerate() {
+            if std::mem::replace(&mut self.said[number], placed) != placed {
+                ring.range_mut(place_of_ack(number)).copy_from_slice(&placed.to_ne_bytes());
+            }
+        }
+        self.owned.area().request_sync();
+        worker.look_soon();
+        Ok(())
+    }
+
+    /// Whether the `number`-th rank of the host may wait to hear that `placed` bytes of its stream are in place.
+    pub(super) fn owes(&self, number: usize, placed: u64) -> bool {
+        placed - self.said[number] >= self.capacity as u64 / 4
+    }
+
+    /// Says that this worker has left the run, perhaps because of another.
+    pub(super) fn leave(&mut self, because_of: Option<Rank>) {
+        self.head.state = State::Left;
+        self.head.blamed = because_of.map_or(0, |rank| rank + 1);
+        let head = self.head.bytes();
+        let area = self.owned.area();
+        if area.core.is_there() {
+            // SAFETY: the worker that owns the ring is in the job, as its rings go with it (`Kept`), and is of this thread; its type is `u8`,
+            // and as `self` is borrowed mutably, nobody else reads or writes the writer copy.
+            let mut ring = unsafe { WriteGuard::<u8>::new(&area.core) };
+            ring.range_mut(0..head.len()).copy_from_slice(&head);
+            area.request_sync();
+        }
+    }
+}
+
+/// A ring that another worker writes, and this one reads.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    area: Area<u8>,
+    start: usize,
+    /// The run of its writer that this worker knew of when all met last.
+    met: u64,
+}
+
+impl Incoming {
+    /// The head, and what is in the ring, as it was published last.
+    pub(super) fn look<'w>(&self, worker: &'w Worker) -> Result<(Head, &'w [u8])> {
+        let bytes = self.area.read(worker)?;
+        Ok((Head::of(bytes), bytes))
+    }
+
+    /// Whether a run of its writer is another one than when all met last.
+    pub(super) fn meet(&mut self, run: u64) -> bool {
+        std::mem::replace(&mut self.met, run) != run
+    }
+
+    /// Whether its writer has left the job, as far as it is known here.
+    pub(super) fn is_left(&self) -> bool {
+        !self.area.core.is_there() || self.area.core.ownership().is_dropped_elsewhere()
+    }
+
+    /// How much of the stream of the `number`-th rank of this host is in place there.
+    pub(super) fn ack(&self, worker: &Worker, number: usize) -> Result<u64> {
+        Ok(ack(self.area.read(worker)?, number))
+    }
+
+    /// Copies bytes of the stream, from its `at`-th on, out of the ring.
+    ///
+    /// # Safety
+    /// `to` may be written for `len` bytes, which nobody else accesses meanwhile.
+    pub(super) unsafe fn copy(&self, ring: &[u8], at: u64, to: *mut u8, len: usize) {
+        let stream = &ring[self.start..];
+        let first = (at % stream.len() as u64) as usize;
+        let parts = [(first, len.min(stream.len() - first)), (0, len.saturating_sub(stream.len() - first))];
+        let mut to = to;
+        for (from, len) in parts {
+            let from = &stream[from..from + len];
+            // SAFETY: by the contract; the ring is not where it is copied to, which is an area of its own.
+            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, len) };
+            to = to.wrapping_add(len);
+        }
+    }
+}
+
+/// The rings of a worker, and the copies of arrays that it has made for its host. After it has left, there are none.
+#[derive(Debug)]
+pub(crate) struct Rings {
+    shared: Arc<Shared>,
+    /// By host; none to this one.
+    pub(super) out: Vec<Option<Outgoing>>,
+    /// By rank: those that come here, and of workers of this host one that does not.
+    from: Vec<Option<Incoming>>,
+    /// Copies of arrays, which this worker has made for its host.
+    pub(super) replicas: Vec<super::replicas::Replica>,
+    /// The run of this worker.
+    run: u64,
+}
+
+impl Rings {
+    /// Those of a worker; makes them, if it has none.
+    pub(super) fn of(worker: &mut Worker) -> Result<Rc<RefCell<Rings>>> {
+        let kept = worker.local().extension.borrow().clone();
+        if let Some(kept) = kept.and_then(|kept| kept.downcast::<Kept>().ok()) {
+            return Ok(kept.0.clone());
+        }
+        let shared = worker.shared().clone();
+        let (hosts, here) = (shared.segment.config().hosts as usize, shared.segment.config().here as usize);
+        // Whatever worker had the rank before.
+        let (run, mut out) = (clock::now_ns(), Vec::with_capacity(hosts));
+        for host in 0..hosts {
+            out.push(if host == here { None } else { Some(Rings::make(worker, host)?) });
+        }
+        let (from, replicas) = ((0..shared.segment.hosts_end()).map(|_| None).collect(), Vec::new());
+        let rings = Rc::new(RefCell::new(Rings { shared, out, from, replicas, run }));
+        *worker.local().extension.borrow_mut() = Some(Rc::new(Kept(rings.clone())));
+        Ok(rings)
+    }
+
+    fn make(worker: &mut Worker, host: usize) -> Result<Outgoing> {
+        let segment = &worker.shared().segment;
+        let ranks = segment.ranks_of(host).len();
+        let (start, capacity) = (head_bytes(ranks), capacity(segment.hosts_end() as usize));
+        let spec = crate::AreaSpec::new(name(worker.rank(), host));
+        let owned = anew::make::<u8>(worker, spec, start + capacity)?;
+        Ok(Outgoing { owned, head: Head::default(), start, capacity, said: vec![0; ranks] })
+    }
+
+    /// Another run of this worker, or an attempt: what it says of itself from now on.
+    pub(super) fn begin(&mut self, worker: &Worker, digest: u64, state: State) -> Result<()> {
+        self.run += 1;
+        for out in self.out.iter_mut().flatten() {
+            let base = out.head.sent;
+            out.head = Head { run: self.run, digest, state, blamed: 0, done: 0, base, sent: base };
+            out.publish(worker, std::iter::empty())?;
+        }
+        Ok(())
+    }
+
+    /// The ring of a worker that comes here, or of one of this host any that it has; once all have made theirs.
+    pub(super) fn attach(&mut self, worker: &mut Worker, rank: Rank) -> Result<()> {
+        let place = &mut self.from[rank as usize];
+        if place.as_ref().is_some_and(|ring| !ring.is_left()) {
+            return Ok(());
+        }
+        let segment = &worker.shared().segment;
+        let here = segment.config().here as usize;
+        let to = match segment.host_of(rank) {
+            Some(_) => here,
+            None => usize::from(here == 0),
+        };
+        let start = head_bytes(segment.ranks_of(to).len());
+        let attached = worker.attach::<u8>(&name(rank, to));
+        let area = attached.map_err(|error| match error {
+            Error::NoSuchArea { .. } => Error::NoSuchWorker { rank },
+            other => other,
+        })?;
+        *place = Some(Incoming { area, start, met: 0 });
+        Ok(())
+    }
+
+    pub(super) fn incoming_mut(&mut self, rank: Rank) -> Option<&mut Incoming> {
+        self.from.get_mut(rank as usize)?.as_mut()
+    }
+
+    pub(super) fn incoming(&self, rank: Rank) -> Option<&Incoming> {
+        self.from.get(rank as usize)?.as_ref()
+    }
+
+    /// How much of the streams of each of a host's workers is in place here.
+    pub(super) fn placed(segment: &Segment, host: usize) -> impl Iterator<Item = u64> + '_ {
+        segment.ranks_of(host).map(|rank| segment.all_seats()[rank as usize].inbox.placed())
+    }
+}
+
+/// What a worker keeps of its rings: they go with it, whoever else knows of them.
+#[derive(Debug)]
+struct Kept(Rc<RefCell<Rings>>);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let Ok(mut rings) = self.0.try_borrow_mut() else { return };
+        let (out, replicas) = (std::mem::take(&mut rings.out), std::mem::take(&mut rings.replicas));
+        if rings.shared.check_process().is_err() {
+            return;
+        }
+        let ids = out.iter().flatten().map(|out| out.owned.area().core.id);
+        for id in ids.chain(replicas.iter().map(|replica| replica.id())) {
+            // If the directory cannot be had, they go with the job.
+            if let Ok(directory) = Directory::lock_outside(&rings.shared) {
+                directory.delete(id);
+            }
+        }
+    }
+}
