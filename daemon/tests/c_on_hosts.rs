@@ -89,6 +89,14 @@ fn reducers_and_arrays_of_c() {
 }
 
 #[test]
+fn rows_of_c_that_change_owners() {
+    let top = tempfile::tempdir().unwrap();
+    let Some(program) = build("cc", &test_program("rows.c"), top.path()) else { return };
+    let Some(cluster) = Cluster::new(HOSTS) else { return };
+    assert_eq!(on_hosts(&cluster, &program, &[]), "ok\n".repeat(HOSTS));
+}
+
+#[test]
 fn cpp_has_the_bits_of_one_host_and_hears_of_a_lost_one() {
     let top = tempfile::tempdir().unwrap();
     let Some(program) = build("c++", &test_program("clusters.cc"), top.path()) else { return };
@@ -147,7 +155,7 @@ fn completion_has_the_losses_of_one_host() {
     let expected = losses(&alone(&program, &with(&["--memory", "shared", "--workers", "3"])));
     assert_eq!(expected.len(), 2);
     let Some(cluster) = Cluster::new(HOSTS) else { return };
-    for transport in ["published", "copies"] {
+    for transport in ["rows", "published", "copies"] {
         let said = on_hosts(&cluster, &program, &with(&["--transport", transport]));
         assert_eq!(losses(&said), expected, "{transport}: {said}");
     }

@@ -103,7 +103,7 @@ pub(crate) unsafe fn body<'h>(plan: *const ha_row_plan) -> Outcome<&'h PlanBody>
     unsafe { Shell::<PlanBody>::body(plan.cast::<Shell<PlanBody>>()) }
 }
 
-/// Begins a plan for workers 0 to `workers - 1` of one host, of `batches` batches, over `array_count` arrays, of which array
+/// Begins a plan for workers 0 to `workers - 1`, of `batches` batches, over `array_count` arrays, of which array
 /// `a` has `rows[a]` rows.
 ///
 /// Pointers: `rows` readable for `array_count` numbers; `plan` a place for the handle.

@@ -118,7 +118,7 @@ impl From<Error> for Failure {
 }
 
 /// Names in the advice of the core's errors, and their counterparts in C.
-const NAMES: [(&str, &str); 11] = [
+const NAMES: [(&str, &str); 13] = [
     ("`Job::descriptor`", "`ha_job_descriptor`"),
     ("`JobBuilder::reserve`", "`ha_job_options.reserve_bytes`"),
     ("`Worker::attach_within`", "a time limit of `ha_area_attach`"),
@@ -130,6 +130,8 @@ const NAMES: [(&str, &str); 11] = [
     ("`Tracking::Whole`", "`HA_TRACK_WHOLE`"),
     ("`Job::pass_to`", "the process that started this one"),
     ("`Observer::read`", "an observer"),
+    ("`on_demand()`", "`ha_area_options.on_demand`"),
+    ("`sync()`", "`ha_sync`"),
 ];
 
 fn in_names_of_c(text: String) -> String {

@@ -319,8 +319,8 @@ fn who_describes_another_run_or_none_is_named_to_all() {
     });
     for (rank, told) in told.iter().enumerate() {
         assert!(told[0].contains("has described other tasks"), "{told:?}");
-        let expected = if rank == 2 { "2 arrays, and were given 1" } else { "worker 2" };
+        let expected = if rank == 2 { "2 arrays, and were given 1" } else { "worker 2 has left" };
         assert!(told[1].contains(expected), "{told:?}");
-        assert!(rank == 0 || told[2].contains("worker 0, of host"), "{told:?}");
+        assert!(rank == 0 || told[2].contains("worker 0 has left"), "{told:?}");
     }
 }

@@ -4,11 +4,13 @@
 //     completion --workers 4 --memory shared
 //     completion --workers 4 --memory areas          # the same losses, bit for bit
 //     hectare run -n 4 -- completion                 # the same, as four processes
+//     hectare run --hosts a:2,b:2 -- completion      # on two hosts
 //
 // The model is one array of rows of factors; the prediction is the product of a user's and an item's row plus the mean
 // of all ratings, and training is stochastic gradient descent. Where to look: kernel.cpp is the loop over ratings,
 // plan.cpp finds what can run at the same time, shared.cpp is the program with threads and barriers, and rows.cpp the one
-// over an area whose rows change owners. replicas.cpp with published.cpp or copies.cpp is for several hosts.
+// over an area whose rows change owners, on one host or several. replicas.cpp with published.cpp or copies.cpp gives each worker
+// a model of its own.
 #include "bench.hpp"
 #include "data.hpp"
 #include "kernel.hpp"

@@ -41,7 +41,9 @@ void work_on_rows(const Place &place, const ha_row_plan *plan, const Model &mode
 {
     const Training &training = place.training;
     const std::size_t batches = training.plan.batches(), epochs = training.options.epochs;
-    ha_area_options options = handed_options();
+    ha_area_options options;
+    ha_area_options_init(&options);
+    options.on_demand = 1;  // so that workers of other hosts find them
     ha_area *areas[2] = {};
     if (place.rank == 0) {
         areas[MODEL] = place.create("model", HA_F64, model.size(), &options);

@@ -386,8 +386,8 @@ typedef struct ha_reducer ha_reducer;
 // same lists.
 typedef struct ha_row_plan ha_row_plan;
 
-// A worker's part in a run of an `ha_row_plan` over areas, one for each of its arrays. Rows stay where they are: the workers
-// write them in place, each its own of the batch.
+// A worker's part in a run of an `ha_row_plan` over areas, one for each of its arrays. The workers of a host write them in place,
+// each its rows of the batch; each host has a copy, and what a worker of another host touches next is sent there.
 // `ha_rows_next` takes the place of a barrier between batches.
 typedef struct ha_rows ha_rows;
 
@@ -1372,7 +1372,7 @@ ha_status ha_array_map(struct ha_array *array,
 // Thread: that of its worker.
 ha_status ha_array_close(struct ha_array *array);
 
-// Begins a plan for workers 0 to `workers - 1` of one host, of `batches` batches, over `array_count` arrays, of which array
+// Begins a plan for workers 0 to `workers - 1`, of `batches` batches, over `array_count` arrays, of which array
 // `a` has `rows[a]` rows.
 //
 // Pointers: `rows` readable for `array_count` numbers; `plan` a place for the handle.
@@ -1419,16 +1419,17 @@ ha_status ha_row_plan_close(struct ha_row_plan *plan);
 
 // Begins a run of `passes` passes through the plan's batches, without a barrier between them. All workers of the plan call it with
 // the same arguments, and all workers of the job meet in it: it has two barriers (`ha_barrier`). `areas` has an area for each
-// array, created with `no_copies`, that one of the workers owns; its length is a multiple of the array's number of rows. The
-// area is open to the run until `ha_rows_end`: its owner cannot write it meanwhile but by the plan. A worker is in one
-// run at a time. A synchronization point.
+// array, that one of the workers owns; its length is a multiple of the array's number of rows. It was created with `on_demand`, or,
+// if all workers are on one host, with `no_copies`. The
+// area is open to the run until `ha_rows_end`: its owner cannot write it meanwhile but by the plan, and who reads it sees what it
+// was before. A worker is in one run at a time. A synchronization point.
 //
 // Pointers: `worker` an open worker; `plan` an open plan that was built; `areas` readable for `area_count` open areas of
 // this worker; `rows` a place for the handle.
 // Thread: that of the worker.
 // Fails: on all workers if it fails on one, and nobody begins (but if `worker` is no worker of this thread, or has views).
 // `HA_BAD_PLAN`, `HA_BAD_ARGUMENT` if workers or areas do not fit the
-// plan, and on several hosts; `HA_INVALID_AREA` for an area with reader copies, or that nobody has opened; `HA_WORKER_LEFT` if
+// plan; `HA_INVALID_AREA` for an area with reader copies that is not sent on demand, or that none of the workers owns; `HA_WORKER_LEFT` if
 // another worker did not begin, `HA_NO_SUCH_WORKER` if it has not joined the job yet (`ha_wait_for_workers`); `HA_BUSY` for an
 // area in another run; `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`.
 ha_status ha_rows_begin(struct ha_worker *worker,
@@ -1438,7 +1439,7 @@ ha_status ha_rows_begin(struct ha_worker *worker,
                         size_t area_count,
                         struct ha_rows **rows);
 
-// The address of row 0 of an array; the others follow. Valid until `ha_rows_end` or `ha_rows_close`. Between two calls of
+// The address of row 0 of an array on this worker's host; the others follow. Valid until `ha_rows_end` or `ha_rows_close`. Between two calls of
 // `ha_rows_next`, the worker touches only the rows that the plan gives it in the batch, which nothing checks.
 //
 // Pointers: `rows` open rows; `data` a place for the pointer.
@@ -1459,7 +1460,7 @@ ha_status ha_rows_next(struct ha_rows *rows);
 
 // Ends the batch that the worker is in, and the run, and closes the handle, also after a failure of `ha_rows_next`. All workers of
 // the job meet in it: it has two barriers (`ha_barrier`). Then the areas belong to their owners again, who see what all have
-// written. A synchronization point.
+// written; it is published like anything that they write. A synchronization point.
 //
 // Pointers: `rows` open rows.
 // Thread: that of its worker.

@@ -8,6 +8,8 @@
 
 static ha_job *job;
 static ha_row_plan *plan;
+/* Whether workers may be on several hosts, where areas are found that are sent on demand. */
+static int is_apart;
 
 /* Worker `worker` writes three rows in a batch, and reads one that nobody writes in it. */
 static uint32_t written(uint32_t worker, size_t batch, uint32_t which)
@@ -57,7 +59,8 @@ static ha_area *model_of(ha_worker *worker, uint32_t rank, const char *name, siz
     ha_area *model = NULL;
     ha_area_options options;
     ha_area_options_init(&options);
-    options.no_copies = !copies;
+    options.no_copies = !copies && !is_apart;
+    options.on_demand = !copies && is_apart;
     if (rank == 0)
         OK(ha_area_create(worker, name, HA_U64, len, &options, &model));
     else
@@ -113,6 +116,16 @@ static int runs(ha_worker *worker, void *argument)
             OK(ha_area_writer(model, &data));
             CHECK(memcmp(data, expected, sizeof expected) == 0);
         }
+        if (is_apart) {
+            /* What the workers wrote is published, on all hosts. */
+            const void *seen;
+            OK(ha_sync(worker, NULL));
+            OK(ha_barrier(worker));
+            OK(ha_area_sync(model, NULL));
+            OK(ha_area_reader(model, &seen));
+            CHECK(memcmp(seen, expected, sizeof expected) == 0);
+            OK(ha_barrier(worker));
+        }
     }
     OK(ha_barrier(worker));
     return 0;
@@ -127,7 +140,7 @@ static int refusals(ha_worker *worker, void *argument)
     int batch;
     (void)argument;
     OK(ha_worker_rank(worker, &rank));
-    model = model_of(worker, rank, "model", 2 * ROWS, 0);
+    model = model_of(worker, rank, "refused", 2 * ROWS, 0);
     copied = model_of(worker, rank, "copied", 2 * ROWS, 1);
     odd = model_of(worker, rank, "odd", 2 * ROWS + 1, 0);
     OK(ha_barrier(worker));
@@ -282,10 +295,42 @@ static void sizes(void)
     OK(ha_row_plan_close(made));
 }
 
+/* As processes, each a worker. */
+static void apart(uint32_t rank, uint32_t size)
+{
+    ha_worker *worker;
+    int i;
+    CHECK(size == WORKERS);
+    is_apart = 1;
+    plan = make_plan();
+    OK(ha_row_plan_build(plan));
+    OK(ha_job_open(NULL, &job));
+    OK(ha_worker_join_at(job, rank, &worker));
+    OK(ha_wait_for_workers(worker, size, 120 * HA_SECOND));
+    runs(worker, NULL);
+    refusals(worker, NULL);
+    /* Who leaves early meets the others where they end: twice. */
+    deserted(worker, NULL);
+    for (i = 0; rank == 2 && i < 2; i++)
+        OK(ha_barrier(worker));
+    leaves_alone(worker, NULL);
+    for (i = 0; rank == 1 && i < 2; i++)
+        OK(ha_barrier(worker));
+    OK(ha_row_plan_close(plan));
+    OK(ha_worker_leave(worker));
+    OK(ha_job_close(job));
+}
+
 int main(void)
 {
     ha_rows *rows;
     ha_worker *worker;
+    uint32_t rank, size;
+    OK(ha_launch(&rank, &size));
+    if (size > 1) {
+        apart(rank, size);
+        return test_end();
+    }
     plans();
     sizes();
     plan = make_plan();
@@ -296,6 +341,12 @@ int main(void)
     OK(ha_worker_leave(worker));
     OK(ha_row_plan_build(plan));
     OK(ha_run(job, WORKERS, runs, NULL));
+    OK(ha_job_close(job));
+    /* Areas that are sent on demand are opened on one host, too. */
+    job = test_job(0);
+    is_apart = 1;
+    OK(ha_run(job, WORKERS, runs, NULL));
+    is_apart = 0;
     OK(ha_job_close(job));
     job = test_job(0);
     OK(ha_run(job, WORKERS, refusals, NULL));

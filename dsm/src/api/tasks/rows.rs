@@ -76,8 +76,8 @@ impl RowRun {
     /// # Errors
     /// [`Error::NotOpen`] for an area that is not open to tasks, [`Error::Tasks`] when areas or workers do not fit the
     /// plan, when another run uses the areas (it is to be closed and opened again), and on several hosts when another worker has
-    /// described another run, or declined; [`Error::NoSuchWorker`] for a worker that has not come yet, [`Error::TaskLeft`] for one
-    /// that has left; [`Error::Deleted`], [`Error::OtherJob`]; on several hosts those of [`Worker::create`], [`Worker::attach`] and
+    /// described another run; [`Error::NoSuchWorker`] for a worker that has not come yet, [`Error::TaskLeft`] for one
+    /// that has left, or on several hosts could not begin; [`Error::Deleted`], [`Error::OtherJob`]; on several hosts those of [`Worker::create`], [`Worker::attach`] and
     /// [`Worker::barrier`] as well.
     pub fn begin(
         worker: &mut Worker,

@@ -9,13 +9,15 @@ use crate::error::{Error, Rank, Result};
 use crate::protocol::ownership;
 use crate::protocol::tasks::Places;
 use fnv::FnvHasher;
+use std::cmp::Reverse;
 use std::hash::{Hash, Hasher};
 
 /// Where the workers of a run and the owners of its areas are.
 ///
 /// # Errors
 /// [`Error::Tasks`] for workers that the hosts have no ranks for, and for an area whose owner is not known; [`Error::NotOpen`] for an
-/// area of this host that is not open to tasks; [`Error::OtherJob`], [`Error::Deleted`].
+/// area of this host that is not open to tasks; [`Error::InvalidArea`] for one of another host that cannot be; [`Error::OtherJob`],
+/// [`Error::Deleted`].
 pub(in crate::api::tasks) fn places(worker: &Worker, workers: usize, areas: &[InPlace]) -> Result<Places> {
     let segment = &worker.shared().segment;
     let (hosts, here) = (segment.config().hosts as usize, segment.config().here as usize);
@@ -35,6 +37,11 @@ pub(in crate::api::tasks) fn places(worker: &Worker, workers: usize, areas: &[In
                 true => Ok(here),
                 false => Err(Error::NotOpen { name: core.name.clone(), owner: word.to_string() }),
             };
+        }
+        if !core.slot().about.about().on_demand {
+            let what =
+                "used by tasks on several hosts, and sent whenever it changes: create it with `on_demand()`";
+            return Err(Error::InvalidArea { name: core.name.clone(), what: what.into() });
         }
         let known = segment.owner_host(word).filter(|host| host_of.contains(host));
         known.ok_or_else(|| Error::Tasks {
@@ -84,14 +91,24 @@ pub(in crate::api::tasks) fn refuse(worker: &mut Worker, announced: Option<&Anno
     rings.begin(worker, announced.map_or(0, |announced| announced.digest), State::Refused)
 }
 
-/// What is wrong with what another worker says of its run, and how much that matters: what one of them has described comes before what
-/// follows from it. It may have done all its tasks by now.
-fn objection(head: &Head, digest: u64) -> Option<(u32, &'static str)> {
+/// What is wrong with what another worker says of its run, the least first: what one of them has described comes before what follows
+/// from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Objection {
+    /// It could not begin what it has described.
+    Failed,
+    /// It has described nothing.
+    Declined,
+    Differs,
+}
+
+/// What is wrong with a worker; it may have done all its tasks by now.
+fn objection(head: &Head, digest: u64) -> Option<Objection> {
     match head.state {
-        State::None => Some((2, "has not begun them")),
-        State::Refused if head.digest == 0 => Some((2, "could not begin, for a reason that it is told")),
-        _ if head.digest != digest => Some((3, "has described other tasks, or other areas")),
-        State::Refused => Some((1, "could not begin, for a reason that it is told")),
+        State::None => Some(Objection::Declined),
+        State::Refused if head.digest == 0 => Some(Objection::Declined),
+        _ if head.digest != digest => Some(Objection::Differs),
+        State::Refused => Some(Objection::Failed),
         State::Begun | State::Finished | State::Left => None,
     }
 }
@@ -99,8 +116,8 @@ fn objection(head: &Head, digest: u64) -> Option<(u32, &'static str)> {
 /// The areas in which a run's arrays lie on this host, once all workers have met and have said the same.
 ///
 /// # Errors
-/// [`Error::Tasks`] if another worker has described other tasks, or could not; [`Error::NoSuchWorker`], [`Error::TaskLeft`] for
-/// one that is not there.
+/// [`Error::Tasks`] if another worker has described other tasks; [`Error::TaskLeft`] for one that could not begin, or has gone;
+/// [`Error::NoSuchWorker`].
 pub(in crate::api::tasks) fn meet(
     worker: &mut Worker,
     announced: &Announced,
@@ -114,23 +131,24 @@ pub(in crate::api::tasks) fn meet(
         worker.check_peer(other).map_err(|_| not_there(worker.shared(), other))?;
         rings.attach(worker, other)?;
     }
-    let mut worst: Option<(u32, String)> = None;
+    let mut worst = None;
     for other in others {
         let ring = rings.incoming_mut(other).ok_or(Error::NoSuchWorker { rank: other })?;
         let (head, _) = ring.look(worker)?;
         let objection = match ring.meet(head.run) {
             true => objection(&head, announced.digest),
-            false => Some((2, "has not begun them")),
+            false => Some(Objection::Declined),
         };
-        if let Some((weight, what)) = objection
-            && worst.as_ref().is_none_or(|(most, _)| weight > *most)
-        {
-            worst =
-                Some((weight, format!("worker {other}, of {}, {what}", host_text(worker.shared(), other))));
-        }
+        worst = worst.max(objection.map(|objection| (objection, Reverse(other))));
     }
-    if let Some((_, what)) = worst {
-        return Err(Error::Tasks { rank, what });
+    match worst {
+        None => {}
+        Some((Objection::Differs, Reverse(other))) => {
+            let host = host_text(worker.shared(), other);
+            let what = format!("worker {other}, of host {host}, has described other tasks, or other areas");
+            return Err(Error::Tasks { rank, what });
+        }
+        Some((_, Reverse(other))) => return Err(Error::TaskLeft { rank: other }),
     }
     let here = worker.shared().segment.config().here as usize;
     let place = |(array, area): (usize, &InPlace)| match announced.places.homes[array] == here {
@@ -143,5 +161,5 @@ pub(in crate::api::tasks) fn meet(
 fn host_text(shared: &Shared, rank: Rank) -> String {
     let segment = &shared.segment;
     let host = segment.host_of(rank).unwrap_or(segment.config().here as usize);
-    format!("host {}", segment.host_text(Some(host)))
+    segment.host_text(Some(host))
 }
