@@ -1,7 +1,7 @@
 //! The cost of areas on two hosts, beside that of the network by itself: the same veth pair, in turns. The hosts are network
 //! namespaces with a daemon each; needs root.
 //!
-//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|handed|given|whole [MTU]|sparse|idle|alone|loops|slow|stencil|far|plan]`
+//! `cargo bench -p hectare-daemon --bench hosts [-- barrier|visible|handed|given|whole [MTU]|sparse|idle|alone|loops|slow|stencil|rows|far|plan]`
 mod alone;
 #[path = "../../tests/common/mod.rs"]
 mod common;
@@ -15,6 +15,7 @@ mod ping;
 mod planned;
 mod relay;
 mod roles;
+mod rows;
 mod stencil;
 mod support;
 mod volume;
@@ -69,6 +70,10 @@ fn main() {
     for mtu in [9000, 1500].into_iter().filter(|_| is_wanted("stencil")) {
         let Some(cluster) = hosts(mtu) else { return };
         stencil::measure(&cluster, mtu);
+    }
+    for mtu in [9000, 1500].into_iter().filter(|_| is_wanted("rows")) {
+        let Some(cluster) = hosts(mtu) else { return };
+        rows::measure(&cluster, mtu);
     }
     if is_wanted("far") {
         far::measure();

@@ -21,6 +21,7 @@ pub(crate) fn play(role: &str, rest: &[String]) {
         ("alone", []) => alone().expect("rounds"),
         ("loop", []) => crate::loops::play().expect("a loop"),
         ("stencil", [kind]) => crate::stencil::play(kind).expect("a loop"),
+        ("rows", [kind]) => crate::rows::play(kind).expect("rows"),
         ("exchange", []) => crate::far::exchange().expect("areas"),
         ("watch", []) => crate::far::watch().expect("an area"),
         ("far", [consistency]) => crate::far::play(consistency).expect("a loop"),
