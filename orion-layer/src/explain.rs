@@ -175,7 +175,6 @@ impl LoopPlan {
             None if self.has_own_schedule => "the program gives its schedule",
             None if !is_exact => "that is done for loops that relax, buffer and serve no array",
             None if !self.sharing.has_slice => return None,
-            None if self.sharing.spans_hosts => "that is done on one host only",
             None if self.workers() == 1 => "there is only one worker",
             None => return None,
         };

@@ -1,5 +1,6 @@
 //! Programs of the loop layer, unchanged, on three hosts: the same passes as on threads of one, to the last bit.
 mod deaths;
+mod inspected;
 mod program;
 mod saves;
 mod stencils;
@@ -111,6 +112,7 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
                 println!("{line}");
             }
         }
+        "inspected" => inspected::all(w)?.iter().for_each(|line| println!("{line}")),
         "stencil counts" => stencils::count(w)?,
         "reads late" => {
             let mut a = w.zeros::<u32, 1>([1000])?.named("a");
@@ -313,6 +315,22 @@ fn neighbours_on_other_hosts_are_read_as_on_one() {
     let args = ["--hosts", &cluster.list(1), "--timeout", "60", "-x", "HECTARE_CHECK=1"];
     let said = cluster.run(&args, &script(&cluster, &role));
     assert_eq!((said.code, said.out.contains("ended: ")), (0, false), "{said:?}");
+    cluster.assert_nothing_is_left();
+}
+
+#[test]
+fn subscripts_from_data_are_inspected_as_on_one_host() {
+    let Some(cluster) = Cluster::new(3) else { return };
+    for per_host in [1, 2] {
+        let on_threads = hectare_orion::run(3 * per_host as usize, inspected::all).unwrap();
+        assert!(on_threads[0].iter().any(|line| line.starts_with("unordered batches")), "{on_threads:?}");
+        let said = run(&cluster, "inspected", per_host);
+        for line in &on_threads[0] {
+            let kind = line.split(' ').next().unwrap();
+            let count = said.matches(line.as_str()).count();
+            assert_eq!(count, on_threads.len(), "{kind}, {per_host} on each host: {said}\n{line}");
+        }
+    }
     cluster.assert_nothing_is_left();
 }
 

@@ -168,7 +168,7 @@ impl<T: Element, const N: usize> LoopArray for &mut DistArray<T, N> {
         self.partitions()[part].acquire(worker)
     }
 
-    fn open_to_tasks(&mut self, worker: &Worker) -> Result<()> {
+    fn open_to_tasks(&mut self, worker: &mut Worker) -> Result<()> {
         self.partitions().iter_mut().try_for_each(|partition| partition.open_to_tasks(worker))
     }
 

@@ -245,7 +245,11 @@ impl<T: Element> Partition<T> {
     }
 
     /// Lets the tasks of all workers read and write it, if this worker holds it.
-    pub(crate) fn open_to_tasks(&mut self, worker: &Worker) -> Result<()> {
+    pub(crate) fn open_to_tasks(&mut self, worker: &mut Worker) -> Result<()> {
+        if self.is_held() && self.spans_hosts {
+            // Who reads it meanwhile reads what it was before.
+            worker.sync_area(&self.area)?;
+        }
         if matches!(self.hold, Hold::Held(_))
             && let Hold::Held(owned) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
         {

@@ -145,7 +145,7 @@ pub trait LoopArray {
     ///
     /// # Errors
     /// [`Error::Core`](crate::Error::Core).
-    fn open_to_tasks(&mut self, _worker: &Worker) -> Result<()> {
+    fn open_to_tasks(&mut self, _worker: &mut Worker) -> Result<()> {
         Ok(())
     }
     /// The area of an array that lies in one piece; `None` for arrays that cannot lie in place.

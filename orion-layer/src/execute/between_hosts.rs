@@ -20,8 +20,8 @@ pub struct BetweenHosts {
     pub handed: f64,
     /// Bytes of parts that begin with workers of another host than the last pass left them with.
     pub begun: f64,
-    /// Bytes of what workers read in the last pass that was written on another host since this loop read it last: whole parts, or the
-    /// rows that a loop reads again and again.
+    /// Bytes of what workers read in the last pass that was written on another host since this loop read it last: whole parts, the
+    /// rows that a loop reads again and again, or those that go from worker to worker in a loop that was inspected.
     pub read: f64,
     /// The same by link.
     pub links: Vec<LinkBytes>,
@@ -73,7 +73,8 @@ impl BetweenHosts {
             link.predicted += read.on(link.from, link.to);
             link.measured = counted.mean(link.from, link.to);
         }
-        filled.read = read.bytes.iter().flatten().sum();
+        // Nothing is not less than nothing.
+        filled.read = read.bytes.iter().flatten().fold(0.0, |sum, bytes| sum + bytes);
         filled
     }
 }
@@ -92,6 +93,14 @@ impl ReadBytes {
     pub(super) fn begin(&mut self, arrays: usize, hosts: usize) {
         self.versions.resize(arrays, None);
         self.bytes = vec![vec![0.0; hosts]; hosts];
+    }
+
+    /// So much is read in a pass: `bytes[from][to]`.
+    pub(super) fn set(&mut self, arrays: usize, bytes: &[Vec<u64>]) {
+        self.begin(arrays, bytes.len());
+        for (all, bytes) in self.bytes.iter_mut().zip(bytes) {
+            all.iter_mut().zip(bytes).for_each(|(sum, bytes)| *sum = *bytes as f64);
+        }
     }
 
     /// Whether an array may have been written since it was last read; from now on it has been read.

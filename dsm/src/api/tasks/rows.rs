@@ -156,6 +156,12 @@ impl RowRun {
         self.between.as_ref().map_or(Ok(()), |between| between.borrow().check_begun(worker))
     }
 
+    /// The bytes of rows that hosts send each other in the run, all passes together, by sender and receiver; nothing on one host. They
+    /// follow from the plan and from where its areas are.
+    pub fn bytes_between_hosts(&self) -> Vec<Vec<u64>> {
+        self.between.as_ref().map_or_else(Vec::new, |between| between.borrow().bytes())
+    }
+
     /// The address of row 0 of an array, for programs that see to it themselves that they touch only what the plan gives them in the
     /// batch that they have begun. `area` is the one that the run was begun with, and `array` its place there.
     ///

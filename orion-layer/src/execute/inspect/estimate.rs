@@ -1,8 +1,9 @@
 //! How long batches take, by estimates that compare: constants were fitted on one machine.
 use super::super::inspection::{Inspected, percent};
 use crate::text::time;
+use hectare_dependence::hosts::Hosts;
 use hectare_dependence::inspect::{Growth, Pace, Touched};
-use hectare_dependence::loop_nest::LoopNest;
+use hectare_dependence::loop_nest::{LoopNest, NamedArray};
 use hectare_dsm::tasks::Touched as TouchedRows;
 
 /// Bytes of rows that a core gets through in a nanosecond.
@@ -76,6 +77,25 @@ pub(super) fn moved(
 /// The time of moving rows between workers' caches: `moves` times, divided among the workers.
 pub(super) fn moved_ns(moves: usize, workers: usize, row_bytes: f64) -> f64 {
     moves as f64 / workers as f64 * (MOVED_NS + row_bytes / BYTES_PER_NS)
+}
+
+/// The time that workers of several hosts take longer: a way for each batch, rows that go to a worker of another host, and what the
+/// other hosts get before the first batch and give back after the last.
+pub(super) fn between_hosts_ns(
+    hosts: &Hosts,
+    batches: usize,
+    moves: usize,
+    nest: &LoopNest,
+    row_bytes: f64,
+) -> f64 {
+    let written = nest.arrays.iter().enumerate().filter(|(array, _)| nest.is_written(*array));
+    let bytes = |(_, array): (usize, &NamedArray)| {
+        (array.shape.iter().product::<usize>() * array.element_bytes) as f64
+    };
+    let elsewhere = 1.0 - 1.0 / hosts.count() as f64;
+    let crossing = moves as f64 * elsewhere * row_bytes / hosts.count() as f64;
+    let whole = 2.0 * elsewhere * written.map(bytes).sum::<f64>();
+    batches as f64 * hosts.link.barrier_ns + (crossing + whole) / hosts.link.bytes_per_ns
 }
 
 /// Why no batches pay, in figures.

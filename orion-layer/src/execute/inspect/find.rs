@@ -4,13 +4,14 @@ use super::super::called::{KeySlice, Placed, Slice, Types};
 use super::super::inspection::{Batched, Found, Inspected};
 use super::super::plan::LoopPlan;
 use super::super::prefetch_plan::with_versions;
-use super::estimate::{moved, moved_ns, pace, pays, row_bytes, why_serial};
+use super::estimate::{between_hosts_ns, moved, moved_ns, pace, pays, row_bytes, why_serial};
 use super::lists::{block_lists, fill_ranges, lists, row_lists};
 use super::{Called, Context};
 use crate::contract::{Arrays, Each, IterationSpace, KeyNotes, Noted, SlicePieces};
 use crate::error::{Error, Result};
 use crate::panics::unwound;
 use crate::text::time;
+use hectare_dependence::hosts::Hosts;
 use hectare_dependence::inspect::{Touched, choose, deal, once, verify};
 use hectare_dependence::loop_nest::Order;
 use hectare_dependence::schedule::iterations;
@@ -64,7 +65,8 @@ impl Context<'_> {
             Ok(()) => self.touched::<L::Space, L::Arrays, L::Keys>(plan, placed, arrays, keys),
             Err(why) => Ok(Err(why)),
         });
-        let found = touched.and_then(|touched| self.found(plan, touched));
+        let hosts = self.linked_hosts(called.head.site)?;
+        let found = touched.and_then(|touched| self.found(plan, touched, hosts.as_ref()));
         let (found, mut said) = self.agree_on(called.head.site, found)?;
         said.took = since.elapsed();
         let found = Rc::new(found);
@@ -146,7 +148,12 @@ impl Context<'_> {
     }
 
     /// Puts iterations into batches, if that pays.
-    fn found(&self, plan: &LoopPlan, touched: Result<Touched, Why>) -> Result<(Found, Inspected)> {
+    fn found(
+        &self,
+        plan: &LoopPlan,
+        touched: Result<Touched, Why>,
+        hosts: Option<&Hosts>,
+    ) -> Result<(Found, Inspected)> {
         let nest = &plan.nest;
         let serial = |why: Why, said| Ok((Found::Serial, Inspected { why_serial: Some(why), ..said }));
         let touched = match touched {
@@ -197,11 +204,17 @@ impl Context<'_> {
             if fixed { (touched.accesses() / FOURTH, TEAM) } else { (said.moved, workers) };
         let own_ns = said.tried.first().map_or(0.0, |best| best.nanoseconds);
         let moved_ns = moved_ns(moves, sharers, row_bytes);
-        if !pays(own_ns + moved_ns, said.serial_ns) {
+        // Whether one worker runs it must not depend on where they are either, if results would: unless the program has it so.
+        let is_as_serial = nest.order == Order::Ordered && !plan.accumulates;
+        let hosts = hosts.filter(|_| is_as_serial || self.follows_links());
+        let between_ns =
+            hosts.map_or(0.0, |hosts| between_hosts_ns(hosts, batches.len(), moves, nest, row_bytes));
+        if !pays(own_ns + moved_ns + between_ns, said.serial_ns) {
             let why = format!(
-                "{kind} would take {} on {sharers} workers, and {} more for {moves} rows that change hands; one worker takes {}",
+                "{kind} would take {} on {sharers} workers, and {} more for {moves} rows that change hands{}; one worker takes {}",
                 time(own_ns),
-                time(moved_ns),
+                time(moved_ns + between_ns),
+                if between_ns > 0.0 { ", some of them between hosts" } else { "" },
                 time(said.serial_ns),
             );
             said.kind = None;

@@ -2,7 +2,8 @@
 //! batches that touch nothing in common (executor).
 //!
 //! All workers inspect the same iterations and find the same; nothing is exchanged for it. The pass runs on arrays that lie in
-//! place, row by row as the plan says, which the core has checked (`hectare_dsm::tasks::RowPlan`).
+//! place, row by row as the plan says, which the core has checked (`hectare_dsm::tasks::RowPlan`). On several hosts the core has a copy
+//! of them on each, and sends rows that a worker of another host touches next.
 mod estimate;
 mod find;
 mod lists;
@@ -34,10 +35,9 @@ impl LoopPlan {
         let is_irregular = called.slice.keys.is_some() && called.head.schedule.is_none() && exact;
         // One worker runs the loop as it is, unless what is accumulated would be combined otherwise than by several.
         let helps = context.size() > 1 || self.accumulates && self.nest.order == Order::Ordered;
-        let one_host = !context.fabric.spans_hosts();
         // Batches are not in the order of the loop.
         let is_free = !self.nest.combines_in_order;
         let wanted = is_irregular && is_free && self.is_serial() && !self.dependences.is_empty();
-        (wanted && helps && one_host).then(Inspection::default)
+        (wanted && helps).then(Inspection::default)
     }
 }

@@ -118,6 +118,7 @@ impl Context<'_> {
         let mut groups = batched.groups.iter();
         // If it ends before all batches are run, those who wait for them learn that they will not be.
         let mut run = RowRun::begin(self.fabric.worker, batched.rows.clone(), 1, &areas)?;
+        plan.read_bytes.borrow_mut().set(plan.nest.arrays.len(), &run.bytes_between_hosts());
         let (mut spent, mut since) = (LoopReport::default(), Instant::now());
         while let Some(batch) = run.next(self.fabric.worker)? {
             let begun = Instant::now();
@@ -143,6 +144,9 @@ impl Context<'_> {
             since = Instant::now();
             spent.compute += since - begun;
         }
+        // On several hosts, what others wrote is here from now on.
+        run.end(self.fabric.worker)?;
+        spent.wait += since.elapsed();
         Ok(spent)
     }
 }

@@ -50,6 +50,7 @@ pub(super) struct Between {
     /// The number of the run on this host.
     number: u64,
     crossing: Arc<Crossing>,
+    host_of: Vec<usize>,
     /// How often each worker goes through its tasks, and the tasks of this one in each pass.
     passes: usize,
     tasks: usize,
@@ -111,6 +112,7 @@ impl Between {
             rank: worker.rank(),
             number,
             crossing,
+            host_of: announced.places.host_of.clone(),
             passes,
             tasks,
             unit_bytes,
@@ -129,6 +131,11 @@ impl Between {
     fn others(&self) -> impl Iterator<Item = usize> + use<> {
         let (hosts, here) = (self.segment().config().hosts as usize, self.segment().config().here as usize);
         (0..hosts).filter(move |host| *host != here)
+    }
+
+    /// The bytes that hosts send each other in the run.
+    pub(super) fn bytes(&self) -> Vec<Vec<u64>> {
+        self.crossing.bytes(&self.host_of, self.passes, &self.unit_bytes)
     }
 
     /// Sends what others need before the first tasks; once.

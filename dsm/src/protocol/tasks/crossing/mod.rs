@@ -66,6 +66,20 @@ impl Route {
             .sum()
     }
 
+    /// The bytes of all that is sent in so many passes.
+    fn bytes(&self, passes: usize, unit_bytes: &[usize]) -> u64 {
+        let times = |when: When| match when {
+            When::Always => passes,
+            When::BeforeLast => passes.saturating_sub(1),
+            When::InLast => passes.min(1),
+        };
+        let bytes = |(when, piece): &(When, Piece)| {
+            times(*when) as u64 * u64::from(piece.count) * unit_bytes[piece.array as usize] as u64
+        };
+        let initial = if passes == 0 { 0 } else { self.initial_bytes(unit_bytes) };
+        initial + self.pieces.iter().map(bytes).sum::<u64>()
+    }
+
     fn of(&self, task: usize) -> &[(When, Piece)] {
         match (self.starts.get(task), self.starts.get(task + 1)) {
             (Some(start), Some(end)) => &self.pieces[*start as usize..*end as usize],
@@ -146,6 +160,17 @@ impl Crossing {
 
     pub(crate) fn route(&self, from: Rank, to: usize) -> &Route {
         &self.routes[from as usize * self.hosts + to]
+    }
+
+    /// The bytes that hosts send each other in so many passes: `bytes[from][to]`, if worker `w` is on `host_of[w]`.
+    pub(crate) fn bytes(&self, host_of: &[usize], passes: usize, unit_bytes: &[usize]) -> Vec<Vec<u64>> {
+        let mut all = vec![vec![0; self.hosts]; self.hosts];
+        for (rank, from) in host_of.iter().enumerate() {
+            for (to, sum) in all[*from].iter_mut().enumerate() {
+                *sum += self.route(rank as Rank, to).bytes(passes, unit_bytes);
+            }
+        }
+        all
     }
 }
 

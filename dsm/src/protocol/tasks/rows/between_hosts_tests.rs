@@ -208,6 +208,7 @@ proptest! {
         let places = placed(&host_of, &homes, plan.workers(), arrays);
         let crossing = plan.crossing(&places).unwrap();
         let unit_bytes = vec![24; arrays];
+        let mut counted = vec![vec![0; 3]; 3];
         for (worker, host) in (0..plan.workers()).flat_map(|worker| (0..3).map(move |host| (worker, host))) {
             let route = crossing.route(worker as Rank, host);
             let sent = (0..PASSES).flat_map(|pass| (0..batches).map(move |batch| (pass, batch)));
@@ -222,7 +223,9 @@ proptest! {
                 found.extend((stretch.start..stretch.start + stretch.bytes).map(|byte| (stretch.array, byte)));
                 prop_assert_eq!(position.bytes, found.len() as u64);
             }
+            counted[places.host_of[worker]][host] += found.len() as u64;
             prop_assert_eq!(found, bytes.collect::<Vec<_>>());
         }
+        prop_assert_eq!(counted, crossing.bytes(&places.host_of, PASSES, &unit_bytes));
     }
 }
