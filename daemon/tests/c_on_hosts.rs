@@ -97,6 +97,14 @@ fn rows_of_c_that_change_owners() {
 }
 
 #[test]
+fn loops_of_c_have_the_bits_of_the_serial_program() {
+    let top = tempfile::tempdir().unwrap();
+    let Some(program) = build("cc", &test_program("loops.c"), top.path()) else { return };
+    let Some(cluster) = Cluster::new(HOSTS) else { return };
+    assert_eq!(on_hosts(&cluster, &program, &[]), "ok\n".repeat(HOSTS));
+}
+
+#[test]
 fn cpp_has_the_bits_of_one_host_and_hears_of_a_lost_one() {
     let top = tempfile::tempdir().unwrap();
     let Some(program) = build("c++", &test_program("clusters.cc"), top.path()) else { return };

@@ -106,7 +106,7 @@ pub unsafe extern "C" fn ha_loop_run(
             false => Failure::new(failure.status, format!("loop {name:?}: {}", failure.text)),
         };
         let begin = |worker: &mut Worker, (stage, plan, function): (_, Rc<LoopPlan>, _), areas: &[_]| {
-            let run = TaskRun::begin(worker, plan.graph.clone(), areas)?;
+            let run = TaskRun::begin_on_hosts(worker, plan.graph.clone(), areas)?;
             Ok((run, stage, plan, function))
         };
         let check_begun = |(run, ..): &(TaskRun, _, _, _), worker: &Worker| run.check_begun(worker);
@@ -166,7 +166,7 @@ fn run_blocks(
         task.end();
         worker.service()?;
     }
-    Ok(run.end())
+    Ok(run.end(worker)?)
 }
 
 /// Writes what the loop depends on, and how it runs and why, as text of several lines that ends in a zero byte; what does not fit into

@@ -142,9 +142,6 @@ pub unsafe extern "C" fn ha_loop_new(
         present(first, "the list of first values")?;
         present(last, "the list of last values")?;
         present(loop_, "the place for the loop")?;
-        if home.worker()?.job().hosts().len() > 1 {
-            return Err(fail("the job is on several hosts, and loops run on one".into()));
-        }
         if workers == 0 || workers > u32::from(u16::MAX) {
             return Err(fail(format!("{workers} workers")));
         }

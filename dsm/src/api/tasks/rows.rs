@@ -1,5 +1,5 @@
 //! Runs of a plan of rows that change owners in batches, in place.
-use super::between_hosts::{self, Announced, Between, Passes};
+use super::between_hosts::{self, Between, Described};
 use super::ended::EndedRun;
 use super::part::{InPlace, Order, Part, not_there};
 use super::row_slices::Rows;
@@ -98,9 +98,7 @@ impl RowRun {
     /// Those of [`Worker::create`] and [`Worker::barrier`].
     pub fn decline(worker: &mut Worker) -> Result<()> {
         if worker.shared().segment.spans_hosts() {
-            let refused = between_hosts::refuse(worker, None);
-            worker.barrier()?;
-            return refused;
+            return between_hosts::decline(worker);
         }
         Ok(())
     }
@@ -121,18 +119,27 @@ impl RowRun {
         passes: usize,
         areas: &[InPlace],
     ) -> Result<RowRun> {
-        let announced = announce(worker, &plan, passes, areas);
-        if announced.is_err() {
-            between_hosts::refuse(worker, None)?;
-        }
-        worker.barrier()?;
-        let (order, announced) = announced?;
-        let begun = begin_announced(worker, &plan, passes, areas, &order, &announced);
-        if begun.is_err() {
-            between_hosts::refuse(worker, Some(&announced))?;
-        }
-        let (part, between) = begun?;
-        Ok(RowRun::of(plan, part, Some(RefCell::new(between))))
+        let order = match order(worker, &plan, passes, 0) {
+            Ok(order) => order,
+            Err(error) => {
+                between_hosts::decline(worker)?;
+                return Err(error);
+            }
+        };
+        let described = Described {
+            workers: order.workers,
+            arrays: order.arrays,
+            digest: order.digest,
+            passes,
+            tasks: plan.batches(),
+            misfit: &|at, area| misfit(&plan, at, area),
+            unit_bytes: &|at, area| {
+                (area.len() * area.element_bytes()).checked_div(plan.arrays()[at]).unwrap_or(0)
+            },
+            crossing: &|places| plan.crossing_of(places).map_err(|error| error.to_string()),
+        };
+        let (part, between) = between_hosts::begin(worker, &described, areas)?;
+        Ok(RowRun::of(plan, part, Some(between)))
     }
 
     fn of(plan: Arc<RowPlan>, part: Part, between: Option<RefCell<Between>>) -> RowRun {
@@ -254,59 +261,6 @@ fn misfit(plan: &RowPlan, array: usize, area: &InPlace) -> Option<String> {
     let (rows, name, len) = (plan.arrays()[array], area.name(), area.len());
     let fits = if rows == 0 || len == 0 { rows == len } else { len % rows == 0 };
     (!fits).then(|| format!("area {name:?} has {len} elements, which are not {rows} rows"))
-}
-
-/// Says to all workers which run this one is about to begin.
-fn announce(
-    worker: &mut Worker,
-    plan: &RowPlan,
-    passes: usize,
-    areas: &[InPlace],
-) -> Result<(Order, Announced)> {
-    let rank = worker.rank();
-    let refuse = |what: String| Err(Error::Tasks { rank, what });
-    let (workers, arrays) = (plan.workers(), plan.arrays().len());
-    if rank as usize >= workers {
-        return refuse(format!("they are for workers 0 to {}", workers.saturating_sub(1)));
-    }
-    if areas.is_empty() || areas.len() != arrays {
-        return refuse(format!("they have {arrays} arrays, and were given {} areas", areas.len()));
-    }
-    let places = between_hosts::places(worker, workers, areas)?;
-    if let Some(what) = areas.iter().enumerate().find_map(|(at, area)| misfit(plan, at, area)) {
-        return refuse(what);
-    }
-    let here = worker.shared().segment.config().here as usize;
-    let here = places.host_of.iter().filter(|host| **host == here).count();
-    let order = order(worker, plan, passes, here)?;
-    let bytes: Vec<usize> = areas.iter().map(|area| area.len() * area.element_bytes()).collect();
-    let announced = between_hosts::announce(worker, &order, places, areas, &bytes)?;
-    Ok((order, announced))
-}
-
-/// Begins a run that all have announced.
-fn begin_announced(
-    worker: &mut Worker,
-    plan: &RowPlan,
-    passes: usize,
-    areas: &[InPlace],
-    order: &Order,
-    announced: &Announced,
-) -> Result<(Part, Between)> {
-    let rank = worker.rank();
-    let here = between_hosts::meet(worker, announced, areas)?;
-    let crossing = plan
-        .crossing_of(&announced.places)
-        .map_err(|error| Error::Tasks { rank, what: error.to_string() })?;
-    let mut part = Part::begin(worker, order, &here, |_| None, |_, _| None)?;
-    part.stand_for(areas);
-    let unit_bytes = areas
-        .iter()
-        .zip(plan.arrays())
-        .map(|(area, rows)| (area.len() * area.element_bytes()).checked_div(*rows).unwrap_or(0));
-    let passes = Passes { crossing, passes, tasks: plan.batches(), unit_bytes: unit_bytes.collect() };
-    let between = Between::begin(worker, announced, passes, part.areas(), part.number())?;
-    Ok((part, between))
 }
 
 /// A batch of a [`RowRun`], which this worker has begun. The next call of [`RowRun::next`] ends it. A worker that ends its run

@@ -1,4 +1,5 @@
 //! A run of a task graph: who waits for whom, and what each task may touch.
+use super::between_hosts::{self, Between, Described};
 use super::ended::EndedRun;
 use super::part::{InPlace, Order, Part, PastIn};
 use super::patch::Patch;
@@ -9,7 +10,7 @@ use crate::api::worker::Worker;
 use crate::error::{Error, Rank, Result};
 use crate::protocol::tasks::{Access, TaskGraph};
 use crate::segment::element::Element;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 /// One worker's part in running a [`TaskGraph`] over areas that are open to tasks
@@ -46,9 +47,40 @@ use std::sync::Arc;
 pub struct TaskRun {
     graph: Arc<TaskGraph>,
     part: Part,
+    /// In a job on several hosts.
+    between: Option<RefCell<Between>>,
+    /// There, whether the last task has ended, and others are still to be told.
+    is_untold: Cell<bool>,
 }
 
 impl TaskRun {
+    /// The same as [`TaskRun::begin`] in a job on one host or on several, where all workers of the job meet in it once
+    /// ([`Worker::barrier`]), when owners have opened their areas; who cannot begin calls
+    /// [`RowRun::decline`](super::rows::RowRun::decline) instead. On several hosts, areas are sent on demand
+    /// ([`AreaSpec::on_demand`](crate::AreaSpec::on_demand)). Each host gets a copy of them while the run lasts, and elements that a task of
+    /// another host touches next are sent there. A task that has ended ([`RunningTask::end`]) is known to others from the next wait of
+    /// this worker on, for which [`TaskRun::is_ready`] says that there is something to wait for; or from its end of the run.
+    ///
+    /// # Errors
+    /// Those of [`TaskRun::begin`] and of [`RowRun::begin`](super::rows::RowRun::begin).
+    pub fn begin_on_hosts(worker: &mut Worker, graph: Arc<TaskGraph>, areas: &[InPlace]) -> Result<TaskRun> {
+        if !worker.shared().segment.spans_hosts() {
+            return TaskRun::begin(worker, graph, areas);
+        }
+        let described = Described {
+            workers: graph.workers(),
+            arrays: graph.shapes().len(),
+            digest: graph.digest(),
+            passes: 1,
+            tasks: graph.of(worker.rank()).len(),
+            misfit: &|at, area| misfit(&graph, at, area),
+            unit_bytes: &|_, area| area.element_bytes(),
+            crossing: &|places| graph.crossing_of(places).map_err(|error| error.to_string()),
+        };
+        let (part, between) = between_hosts::begin(worker, &described, areas)?;
+        Ok(TaskRun { graph, part, between: Some(between), is_untold: Cell::new(false) })
+    }
+
     /// Begins the part of this worker, which has a rank below [`TaskGraph::workers`]; the others do the same, with the same
     /// graph and the same areas, one for each of [`TaskGraph::shapes`]. No task runs before all have begun. A worker is in one
     /// run at a time: of one that it is in already it does no more tasks. It begins the next when the others have ended
@@ -107,7 +139,7 @@ impl TaskRun {
         past: impl Fn(usize) -> Option<PastIn>,
     ) -> Result<TaskRun> {
         if worker.shared().segment.spans_hosts() {
-            let what = "they are for jobs on one host, and this one is on several".into();
+            let what = "this job is on several hosts, where all workers meet when they begin tasks: `TaskRun::begin_on_hosts`".into();
             return Err(Error::Tasks { rank: worker.rank(), what });
         }
         let order = Order {
@@ -117,15 +149,8 @@ impl TaskRun {
             tasks: graph.of(worker.rank()).len() as u64,
             arrays: graph.shapes().len(),
         };
-        let misfit = |at: usize, area: &InPlace| {
-            let shape = &graph.shapes()[at];
-            let elements = shape.iter().try_fold(1usize, |all, extent| all.checked_mul(*extent));
-            let (name, len) = (area.name(), area.len());
-            let fits = elements.is_some_and(|elements| elements <= len);
-            (!fits).then(|| format!("area {name:?} has {len} elements, fewer than {shape:?}"))
-        };
-        let part = Part::begin(worker, &order, areas, past, misfit)?;
-        Ok(TaskRun { graph, part })
+        let part = Part::begin(worker, &order, areas, past, |at, area| misfit(&graph, at, area))?;
+        Ok(TaskRun { graph, part, between: None, is_untold: Cell::new(false) })
     }
 
     /// How many tasks this worker has done.
@@ -143,6 +168,49 @@ impl TaskRun {
         self.len() == 0
     }
 
+    /// Sends what the last task wrote to those on other hosts who touch it next, and tells them.
+    fn tell(&mut self, worker: &mut Worker) -> Result<()> {
+        let Some(between) = &self.between else { return Ok(()) };
+        let mut between = between.borrow_mut();
+        between.start(worker)?;
+        if self.is_untold.take() {
+            between.send(worker, self.part.done())?;
+            self.part.end_task(worker)?;
+            between.tell(worker, self.part.done(), self.part.done() == self.part.tasks())?;
+        }
+        Ok(())
+    }
+
+    /// Waits as [`Part::wait`] does, on several hosts.
+    fn wait_on_hosts<E: From<Error>>(
+        &mut self,
+        worker: &mut Worker,
+        mut look: impl FnMut(&Part, &Worker, Rank, &[(Rank, u64)]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.tell(worker)?;
+        let (part, after) = (&self.part, self.all_after());
+        let look = |worker: &Worker, rank| look(part, worker, rank, &after);
+        let Some(between) = &self.between else { return Ok(()) };
+        let mut between = between.borrow_mut();
+        let waited = worker.within(None, |worker| {
+            let take_in = |worker: &mut Worker| Ok(between.take_in(worker)?);
+            part.wait(worker, after.iter().copied(), look, take_in)
+        });
+        if waited.is_err() {
+            between.leave(part.lost());
+        }
+        waited
+    }
+
+    /// The dependences of the next task, those by data of other hosts included.
+    fn all_after(&self) -> Vec<(Rank, u64)> {
+        let mut all: Vec<_> = self.after().collect();
+        if let Some(between) = &self.between {
+            all.extend(between.borrow().needs(self.part.done()));
+        }
+        all
+    }
+
     /// The dependences of the next task: other workers, and how many of their tasks must be done.
     #[inline]
     fn after(&self) -> impl Iterator<Item = (Rank, u64)> + Clone {
@@ -157,6 +225,10 @@ impl TaskRun {
     /// has not begun the run.
     #[inline]
     pub fn is_ready(&self, worker: &Worker) -> Result<bool> {
+        if self.between.is_some() {
+            let is_next = self.done() < self.len() && !self.is_untold.get();
+            return Ok(is_next && self.part.behind(worker, self.all_after().into_iter())?.is_none());
+        }
         Ok(self.done() < self.len() && self.part.behind(worker, self.after())?.is_none())
     }
 
@@ -167,10 +239,13 @@ impl TaskRun {
     /// # Errors
     /// Those of `look`, of [`Worker::service`], and of [`TaskRun::is_ready`].
     pub fn wait<E: From<Error>>(
-        &self,
+        &mut self,
         worker: &mut Worker,
         mut look: impl FnMut(&Worker) -> Result<(), E>,
     ) -> Result<(), E> {
+        if self.between.is_some() {
+            return self.wait_on_hosts(worker, |_, worker, _, _| look(worker));
+        }
         self.part.wait(worker, self.after(), |worker, _| look(worker), |_| Ok(()))
     }
 
@@ -178,7 +253,12 @@ impl TaskRun {
     ///
     /// # Errors
     /// [`Error::TaskLeft`] when a worker that is waited for has died; those of [`TaskRun::wait`].
-    pub fn wait_for_living(&self, worker: &mut Worker) -> Result<()> {
+    pub fn wait_for_living(&mut self, worker: &mut Worker) -> Result<()> {
+        if self.between.is_some() {
+            return self.wait_on_hosts(worker, |part, worker, rank, after| {
+                part.check_present(worker, rank, after.iter().copied())
+            });
+        }
         let look = |worker: &Worker, rank| self.part.check_present(worker, rank, self.after());
         self.part.wait(worker, self.after(), look, |_| Ok(()))
     }
@@ -209,12 +289,23 @@ impl TaskRun {
     /// [`Error::TaskLeft`] for one that has not, [`Error::NoSuchWorker`] if it has not come to the job yet; [`Error::Tasks`] as of
     /// [`TaskRun::is_ready`].
     pub fn check_begun(&self, worker: &Worker) -> Result<()> {
-        self.part.check_begun(worker)
+        self.part.check_begun(worker)?;
+        self.between.as_ref().map_or(Ok(()), |between| between.borrow().check_begun(worker))
     }
 
-    /// Ends the run. If this worker has not done all its tasks, others that wait for them are told that it has left.
-    pub fn end(self) -> EndedRun {
-        EndedRun::of(self.part)
+    /// Ends the run. If this worker has not done all its tasks, others that wait for them are told that it has left. On several hosts, a
+    /// worker that has done all waits until its host has all elements that belong there in the end, or another worker has left.
+    ///
+    /// # Errors
+    /// On several hosts those of [`Worker::service`].
+    pub fn end(mut self, worker: &mut Worker) -> Result<EndedRun> {
+        self.tell(worker)?;
+        if let Some(between) = &self.between
+            && self.part.done() == self.part.tasks()
+        {
+            between.borrow_mut().finish(worker)?;
+        }
+        Ok(EndedRun::of(self.part))
     }
 
     /// The address of element 0 of an array, for programs that see to it themselves that they touch only what the graph gives them in the
@@ -238,6 +329,14 @@ impl TaskRun {
         let taken = RefCell::new(vec![false; self.graph.shapes().len()]);
         Ok(RunningTask { run: self, worker, taken })
     }
+}
+
+fn misfit(graph: &TaskGraph, array: usize, area: &InPlace) -> Option<String> {
+    let shape = &graph.shapes()[array];
+    let elements = shape.iter().try_fold(1usize, |all, extent| all.checked_mul(*extent));
+    let (name, len) = (area.name(), area.len());
+    let fits = elements.is_some_and(|elements| elements <= len);
+    (!fits).then(|| format!("area {name:?} has {len} elements, fewer than {shape:?}"))
 }
 
 /// A task that was begun.
@@ -293,6 +392,11 @@ impl RunningTask<'_> {
 
     /// The task is done: others that come after it may begin.
     pub fn end(self) {
+        if self.run.between.is_some() {
+            // Others are told with what it wrote.
+            self.run.is_untold.set(true);
+            return;
+        }
         // A worker that has begun another run since is told so when it begins the next task.
         let _ = self.run.part.end_task(self.worker);
     }

@@ -387,7 +387,7 @@ fn a_worker_that_dies_is_noticed_by_those_who_wait() {
             }
         });
         begun.recv().unwrap();
-        let run = TaskRun::begin(&worker, graph.clone(), &[area.in_place()]).unwrap();
+        let mut run = TaskRun::begin(&worker, graph.clone(), &[area.in_place()]).unwrap();
         begun.recv().unwrap();
         run.check_begun(&worker).unwrap();
         end.send(()).unwrap();

@@ -141,6 +141,17 @@ pub(in crate::api::tasks) fn meet(
         };
         worst = worst.max(objection.map(|objection| (objection, Reverse(other))));
     }
+    // Whoever describes more workers is waited for in vain.
+    for other in announced.places.host_of.len() as Rank..worker.shared().segment.hosts_end() {
+        if worker.check_peer(other).is_err() || rings.attach(worker, other).is_err() {
+            continue;
+        }
+        let Some(ring) = rings.incoming_mut(other) else { continue };
+        let (head, _) = ring.look(worker)?;
+        if ring.meet(head.run) && objection(&head, announced.digest) == Some(Objection::Differs) {
+            worst = worst.max(Some((Objection::Differs, Reverse(other))));
+        }
+    }
     match worst {
         None => {}
         Some((Objection::Differs, Reverse(other))) => {

@@ -11,16 +11,16 @@ mod head;
 mod replicas;
 mod rings;
 
-pub(super) use self::announce::{Announced, announce, meet, places, refuse};
+use self::announce::{Announced, announce, meet, places, refuse};
 use self::head::{Head, State};
 use self::rings::{Outgoing, Rings};
-use super::part::{InPlace, incarnation, words};
+use super::part::{InPlace, Order, Part, incarnation, words};
 use crate::api::worker::Worker;
 use crate::engine::shared::Shared;
 use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::{Error, Rank, Result};
-use crate::protocol::tasks::OpenInbox;
 use crate::protocol::tasks::crossing::{Crossing, Piece, Position};
+use crate::protocol::tasks::{OpenInbox, Places};
 use crate::segment::mapping::Segment;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -63,17 +63,109 @@ pub(super) struct Between {
 }
 
 /// What of a plan a run between hosts needs.
-pub(super) struct Passes {
-    pub(super) crossing: Arc<Crossing>,
+struct Passes {
+    crossing: Arc<Crossing>,
+    passes: usize,
+    tasks: usize,
+    unit_bytes: Vec<usize>,
+}
+
+/// What is to run, as its plan has it.
+pub(super) struct Described<'a> {
+    pub(super) workers: usize,
+    pub(super) arrays: usize,
+    /// The same for the same tasks, whatever they are.
+    pub(super) digest: u64,
+    /// How often each worker goes through its tasks, and the tasks of this one in each pass.
     pub(super) passes: usize,
-    /// Tasks of this worker in each pass.
     pub(super) tasks: usize,
-    pub(super) unit_bytes: Vec<usize>,
+    /// What is wrong with the area of an array.
+    pub(super) misfit: &'a dyn Fn(usize, &InPlace) -> Option<String>,
+    /// The bytes of a unit of an array, in this area.
+    pub(super) unit_bytes: &'a dyn Fn(usize, &InPlace) -> usize,
+    /// What goes between hosts, or why nothing can.
+    pub(super) crossing: &'a dyn Fn(&Places) -> std::result::Result<Arc<Crossing>, String>,
+}
+
+/// Begins a run: all workers of the job meet in it.
+pub(super) fn begin(
+    worker: &mut Worker,
+    described: &Described<'_>,
+    areas: &[InPlace],
+) -> Result<(Part, RefCell<Between>)> {
+    let announced = announce_described(worker, described, areas);
+    if announced.is_err() {
+        refuse(worker, None)?;
+    }
+    worker.barrier()?;
+    let (order, announced, crossing) = announced?;
+    let passes = Passes {
+        crossing,
+        passes: described.passes,
+        tasks: described.tasks,
+        unit_bytes: areas.iter().enumerate().map(|(at, area)| (described.unit_bytes)(at, area)).collect(),
+    };
+    let begun = begin_announced(worker, &order, &announced, passes, areas);
+    if begun.is_err() {
+        refuse(worker, Some(&announced))?;
+    }
+    begun
+}
+
+/// Tells the others that this worker begins nothing, where they meet.
+pub(super) fn decline(worker: &mut Worker) -> Result<()> {
+    let refused = refuse(worker, None);
+    worker.barrier()?;
+    refused
+}
+
+/// Says to all workers which run this one is about to begin.
+fn announce_described(
+    worker: &mut Worker,
+    described: &Described<'_>,
+    areas: &[InPlace],
+) -> Result<(Order, Announced, Arc<Crossing>)> {
+    let rank = worker.rank();
+    let refuse = |what: String| Err(Error::Tasks { rank, what });
+    let Described { workers, arrays, digest, .. } = *described;
+    if rank as usize >= workers {
+        return refuse(format!("they are for workers 0 to {}", workers.saturating_sub(1)));
+    }
+    if areas.is_empty() || areas.len() != arrays {
+        return refuse(format!("they have {arrays} arrays, and were given {} areas", areas.len()));
+    }
+    let places = places(worker, workers, areas)?;
+    if let Some(what) = areas.iter().enumerate().find_map(|(at, area)| (described.misfit)(at, area)) {
+        return refuse(what);
+    }
+    let crossing = (described.crossing)(&places).map_err(|what| Error::Tasks { rank, what })?;
+    let here = worker.shared().segment.config().here as usize;
+    let here = places.host_of.iter().filter(|host| **host == here).count();
+    let tasks = (described.passes * described.tasks) as u64;
+    let order = Order { workers, here, digest, tasks, arrays };
+    let bytes: Vec<usize> = areas.iter().map(|area| area.len() * area.element_bytes()).collect();
+    let announced = announce(worker, &order, places, areas, &bytes)?;
+    Ok((order, announced, crossing))
+}
+
+/// Begins a run that all have announced.
+fn begin_announced(
+    worker: &mut Worker,
+    order: &Order,
+    announced: &Announced,
+    passes: Passes,
+    areas: &[InPlace],
+) -> Result<(Part, RefCell<Between>)> {
+    let here = meet(worker, announced, areas)?;
+    let mut part = Part::begin(worker, order, &here, |_| None, |_, _| None)?;
+    part.stand_for(areas);
+    let between = Between::begin(worker, announced, passes, part.areas(), part.number())?;
+    Ok((part, RefCell::new(between)))
 }
 
 impl Between {
     /// Begins, when the part of this worker has begun with `number` over `areas`, which are on this host.
-    pub(super) fn begin(
+    fn begin(
         worker: &mut Worker,
         announced: &Announced,
         passes: Passes,
@@ -98,14 +190,6 @@ impl Between {
             let (run, base, position) = (head.run, head.base, Position::default());
             senders.push(Sender { rank, run, base, position, initial, seen: None, is_over: false });
         }
-        // A worker without tasks has done them.
-        let is_finished = passes * tasks == 0;
-        if is_finished {
-            for out in rings.borrow_mut().out.iter_mut().flatten() {
-                out.head.state = State::Finished;
-                out.publish(worker, std::iter::empty())?;
-            }
-        }
         let starts = areas.iter().map(|area| area.core().parts().writer()).collect();
         Ok(Between {
             rings,
@@ -119,7 +203,7 @@ impl Between {
             starts,
             senders,
             is_started: false,
-            is_finished,
+            is_finished: false,
             shared,
         })
     }
@@ -136,6 +220,11 @@ impl Between {
     /// The bytes that hosts send each other in the run.
     pub(super) fn bytes(&self) -> Vec<Vec<u64>> {
         self.crossing.bytes(&self.host_of, self.passes, &self.unit_bytes)
+    }
+
+    /// What this worker's task waits for besides what it says.
+    pub(super) fn needs(&self, task: u64) -> Vec<(Rank, u64)> {
+        self.crossing.needs(self.rank, task as usize).collect()
     }
 
     /// Sends what others need before the first tasks; once.
@@ -323,8 +412,17 @@ impl Between {
         Ok(())
     }
 
-    /// Waits until all that other hosts send here is in place, if their workers do all their tasks.
+    /// Waits until all that other hosts send here is in place, if their workers do all their tasks. This one has done its own.
     pub(super) fn finish(&mut self, worker: &mut Worker) -> Result<()> {
+        if self.passes * self.tasks == 0 {
+            // One without tasks has said nothing yet.
+            self.start(worker)?;
+            for host in self.others() {
+                self.out(host, |out| out.head.state = State::Finished);
+                self.publish(worker, host)?;
+            }
+            self.is_finished = true;
+        }
         worker.forget_waiting();
         worker.within(None, |worker| {
             loop {

@@ -29,7 +29,7 @@ pub(crate) enum When {
     InLast,
 }
 
-/// A unit that a worker sends to a host after one of its tasks of a pass.
+/// Units that a worker sends to a host after one of its tasks of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Sent {
     pub(crate) from: Rank,
@@ -38,6 +38,7 @@ pub(crate) struct Sent {
     pub(crate) when: When,
     pub(crate) array: u32,
     pub(crate) unit: u32,
+    pub(crate) count: u32,
 }
 
 /// What one worker sends to another host.
@@ -113,6 +114,9 @@ pub(crate) struct Crossing {
     hosts: usize,
     /// By worker and host.
     routes: Vec<Route>,
+    /// By worker: a task, another worker, and how many tasks of that one must be done before it, besides what the task waits for. In the
+    /// order of tasks; empty if the plan says it all.
+    needs: Vec<Vec<(u32, Rank, u64)>>,
 }
 
 impl Crossing {
@@ -132,7 +136,7 @@ impl Crossing {
         for one in &initial {
             let route = &mut routes[one.from as usize * hosts + one.to as usize];
             match route.initial.last_mut() {
-                Some(last) if follows(*last, one) => last.count += 1,
+                Some(last) if follows(*last, one) => last.count += one.count,
                 _ => route.initial.push(piece(one)),
             }
         }
@@ -143,7 +147,7 @@ impl Crossing {
                 route.starts.resize(route.starts.len().max(one.task as usize + 2), route.pieces.len() as u32);
                 match route.pieces.last_mut() {
                     Some((when, last)) if !is_new && *when == one.when && follows(*last, one) => {
-                        last.count += 1;
+                        last.count += one.count;
                     }
                     _ => route.pieces.push((one.when, piece(one))),
                 }
@@ -155,7 +159,19 @@ impl Crossing {
             route.told.resize(route.told.len().max(tasks.div_ceil(64)), 0);
             route.told[task / 64] |= 1 << (task % 64);
         }
-        Crossing { hosts, routes }
+        Crossing { hosts, routes, needs: Vec::new() }
+    }
+
+    /// With what tasks have to wait for beside what they say, as it follows from that only by way of others.
+    pub(crate) fn with_needs(self, needs: Vec<Vec<(u32, Rank, u64)>>) -> Crossing {
+        Crossing { needs, ..self }
+    }
+
+    /// What a worker's task waits for besides: other workers, and how many tasks of each must be done.
+    pub(crate) fn needs(&self, rank: Rank, task: usize) -> impl Iterator<Item = (Rank, u64)> + Clone + '_ {
+        let all = self.needs.get(rank as usize).map_or(&[][..], |needs| needs);
+        let first = all.partition_point(|need| (need.0 as usize) < task);
+        all[first..].iter().take_while(move |need| need.0 as usize == task).map(|need| (need.1, need.2))
     }
 
     pub(crate) fn route(&self, from: Rank, to: usize) -> &Route {
@@ -175,7 +191,7 @@ impl Crossing {
 }
 
 fn piece(one: &Sent) -> Piece {
-    Piece { array: one.array, first: one.unit, count: 1 }
+    Piece { array: one.array, first: one.unit, count: one.count }
 }
 
 fn follows(last: Piece, one: &Sent) -> bool {

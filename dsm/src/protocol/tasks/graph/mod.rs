@@ -1,12 +1,15 @@
 //! Task graphs of several workers, checked for data races before they run: of two tasks that may run at the same time, neither
 //! writes an element that the other one reads or writes.
+mod between_hosts;
 mod near;
 
 use self::near::{Blocks, Near};
-use super::{MOST_TASKS, Region, Span, merged};
+use super::crossing::Crossing;
+use super::{MOST_TASKS, Places, Region, Span, merged};
 use crate::error::Rank;
 use fnv::FnvHasher;
 use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex};
 
 /// The elements of one array that a task may access.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -94,6 +97,8 @@ pub struct TaskGraph {
     tasks: Vec<Vec<Task>>,
     clocks: Clocks,
     digest: u64,
+    /// What goes between hosts, where workers and arrays were last.
+    crossing: Mutex<Option<(Places, Arc<Crossing>)>>,
 }
 
 impl TaskGraph {
@@ -123,7 +128,7 @@ impl TaskGraph {
         clocks.check_races(&Blocks::of(&shapes, &tasks), &tasks)?;
         let mut hash = FnvHasher::default();
         (&shapes, &tasks).hash(&mut hash);
-        Ok(TaskGraph { shapes, tasks, clocks, digest: hash.finish() })
+        Ok(TaskGraph { shapes, tasks, clocks, digest: hash.finish(), crossing: Mutex::default() })
     }
 
     /// How many workers it is for.

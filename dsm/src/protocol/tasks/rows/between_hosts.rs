@@ -57,7 +57,7 @@ impl Sweep<'_> {
     }
 
     fn send(&mut self, (from, task): (Rank, u32), to: usize, when: When, array: u32, unit: u32) {
-        self.sent.push(Sent { from, to: to as u32, task, when, array, unit });
+        self.sent.push(Sent { from, to: to as u32, task, when, array, unit, count: 1 });
     }
 
     fn write(&mut self, array: usize, row: u32, (rank, batch): (Rank, u32), host: usize) {
@@ -111,7 +111,7 @@ impl Sweep<'_> {
         let is_away = |(host, array, _): &&(usize, u32, u32)| self.places.homes[*array as usize] != *host;
         let sent = |&(host, array, unit): &(usize, u32, u32)| {
             let from = self.places.first_of(self.places.homes[array as usize])?;
-            Some(Sent { from, to: host as u32, task: 0, when: When::Always, array, unit })
+            Some(Sent { from, to: host as u32, task: 0, when: When::Always, array, unit, count: 1 })
         };
         self.before.iter().filter(is_away).filter_map(sent).collect()
     }
