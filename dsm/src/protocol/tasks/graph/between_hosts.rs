@@ -54,7 +54,7 @@ impl Elements {
 }
 
 /// Calls `visit` with the first element and the length of each piece without gaps of a region, in an array of this shape.
-fn for_each_run(region: &Region, shape: &[usize], mut visit: impl FnMut(u32, u32)) {
+pub(super) fn for_each_run(region: &Region, shape: &[usize], mut visit: impl FnMut(u32, u32)) {
     if region.is_empty() {
         return;
     }

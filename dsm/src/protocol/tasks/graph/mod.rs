@@ -290,4 +290,6 @@ fn race(a: &Task, b: &Task) -> Option<usize> {
 }
 
 #[cfg(test)]
+mod between_hosts_tests;
+#[cfg(test)]
 mod tests;
