@@ -70,14 +70,14 @@ impl Ready<'_, '_> {
 
 /// Runs the loop. All its workers call it, with loops of the same description, and all workers of the job meet in it: it has four
 /// barriers (`ha_barrier`). On each, `body` is called for the blocks that are this worker's, as soon as those are done that they
-/// depend on, wherever those run; the elements stay where they are. Meanwhile the areas belong to nobody, and afterwards to their
+/// depend on, wherever those run. The elements stay where they are; what a block of another host touches next is sent there. Meanwhile the areas belong to nobody, and afterwards to their
 /// owners again, who see what all have written. A worker takes part in publications between blocks. A synchronization point.
 ///
 /// Pointers: `loop_` an open loop; `argument` whatever the body wants.
 /// Thread: that of its worker.
 /// Fails: before any block is run, on all workers if it fails on one (but if `loop_` is no loop of this thread, or its worker has
 /// views): `HA_BAD_PLAN` if there is nothing to run, `HA_BAD_ARGUMENT` if the workers have described different loops, `HA_INVALID_AREA`
-/// for an area with reader copies, or that none of the workers owns, `HA_WORKER_LEFT` if another worker did not begin, `HA_NO_SUCH_WORKER` if it
+/// for an area with reader copies that is not sent on demand, or that none of the workers owns, `HA_WORKER_LEFT` if another worker did not begin, `HA_NO_SUCH_WORKER` if it
 /// has not joined the job yet (`ha_wait_for_workers`),
 /// `HA_BUSY` for an area in another run. Later `HA_CALLBACK`, with loop, worker, value and block, if the body returned a value
 /// other than 0; all others get `HA_WORKER_LEFT` then, which names that worker, as they do if one dies: those who wait for its blocks

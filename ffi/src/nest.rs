@@ -116,11 +116,11 @@ impl Stage {
 }
 
 /// Begins a loop over `dims` variables, the outermost first: variable `d` takes the values from `first[d]` up to `last[d]`, that one
-/// left out. Workers 0 to `workers` - 1 of one host run it. `name` stands in errors and explanations.
+/// left out. Workers 0 to `workers` - 1 run it. `name` stands in errors and explanations.
 ///
 /// Pointers: `worker` an open worker; `name` a string; `first` and `last` readable for `dims` numbers; `loop_` a place for the handle.
 /// Thread: that of the worker.
-/// Fails: `HA_BAD_ARGUMENT` for no variables or more than `HA_LOOP_DIMS`, bounds beyond 2^40, or no workers, and on several hosts.
+/// Fails: `HA_BAD_ARGUMENT` for no variables or more than `HA_LOOP_DIMS`, bounds beyond 2^40, or no workers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_loop_new(
     worker: *mut ha_worker,
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn ha_loop_new(
 }
 
 /// Says that the loop touches an area, whose elements are those of an array with these extents, in row-major order. The area
-/// was created with `no_copies`, by one of the workers.
+/// was created by one of the workers, with `on_demand`, or with `no_copies` if all of them are on one host.
 ///
 /// Pointers: `loop_` an open loop; `area` an open area of the same worker, open until the loop is closed; `extents` readable for
 /// `dims` numbers.

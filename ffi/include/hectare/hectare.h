@@ -1478,11 +1478,11 @@ ha_status ha_rows_end(struct ha_rows *rows);
 ha_status ha_rows_close(struct ha_rows *rows);
 
 // Begins a loop over `dims` variables, the outermost first: variable `d` takes the values from `first[d]` up to `last[d]`, that one
-// left out. Workers 0 to `workers` - 1 of one host run it. `name` stands in errors and explanations.
+// left out. Workers 0 to `workers` - 1 run it. `name` stands in errors and explanations.
 //
 // Pointers: `worker` an open worker; `name` a string; `first` and `last` readable for `dims` numbers; `loop_` a place for the handle.
 // Thread: that of the worker.
-// Fails: `HA_BAD_ARGUMENT` for no variables or more than `HA_LOOP_DIMS`, bounds beyond 2^40, or no workers, and on several hosts.
+// Fails: `HA_BAD_ARGUMENT` for no variables or more than `HA_LOOP_DIMS`, bounds beyond 2^40, or no workers.
 ha_status ha_loop_new(struct ha_worker *worker,
                       const char *name,
                       ha_loop_order order,
@@ -1493,7 +1493,7 @@ ha_status ha_loop_new(struct ha_worker *worker,
                       struct ha_loop **loop_);
 
 // Says that the loop touches an area, whose elements are those of an array with these extents, in row-major order. The area
-// was created with `no_copies`, by one of the workers.
+// was created by one of the workers, with `on_demand`, or with `no_copies` if all of them are on one host.
 //
 // Pointers: `loop_` an open loop; `area` an open area of the same worker, open until the loop is closed; `extents` readable for
 // `dims` numbers.
@@ -1546,14 +1546,14 @@ ha_status ha_loop_close(struct ha_loop *loop_);
 
 // Runs the loop. All its workers call it, with loops of the same description, and all workers of the job meet in it: it has four
 // barriers (`ha_barrier`). On each, `body` is called for the blocks that are this worker's, as soon as those are done that they
-// depend on, wherever those run; the elements stay where they are. Meanwhile the areas belong to nobody, and afterwards to their
+// depend on, wherever those run. The elements stay where they are; what a block of another host touches next is sent there. Meanwhile the areas belong to nobody, and afterwards to their
 // owners again, who see what all have written. A worker takes part in publications between blocks. A synchronization point.
 //
 // Pointers: `loop_` an open loop; `argument` whatever the body wants.
 // Thread: that of its worker.
 // Fails: before any block is run, on all workers if it fails on one (but if `loop_` is no loop of this thread, or its worker has
 // views): `HA_BAD_PLAN` if there is nothing to run, `HA_BAD_ARGUMENT` if the workers have described different loops, `HA_INVALID_AREA`
-// for an area with reader copies, or that none of the workers owns, `HA_WORKER_LEFT` if another worker did not begin, `HA_NO_SUCH_WORKER` if it
+// for an area with reader copies that is not sent on demand, or that none of the workers owns, `HA_WORKER_LEFT` if another worker did not begin, `HA_NO_SUCH_WORKER` if it
 // has not joined the job yet (`ha_wait_for_workers`),
 // `HA_BUSY` for an area in another run. Later `HA_CALLBACK`, with loop, worker, value and block, if the body returned a value
 // other than 0; all others get `HA_WORKER_LEFT` then, which names that worker, as they do if one dies: those who wait for its blocks

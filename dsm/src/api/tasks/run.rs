@@ -139,7 +139,8 @@ impl TaskRun {
         past: impl Fn(usize) -> Option<PastIn>,
     ) -> Result<TaskRun> {
         if worker.shared().segment.spans_hosts() {
-            let what = "this job is on several hosts, where all workers meet when they begin tasks: `TaskRun::begin_on_hosts`".into();
+            let what =
+                "this job is on several hosts, where all workers meet first: use `begin_on_hosts`".into();
             return Err(Error::Tasks { rank: worker.rank(), what });
         }
         let order = Order {
