@@ -12,8 +12,6 @@ int main(int count, char **arguments)
     time_t end = time(NULL) + 60;
     ha_status status;
     int named = 0, mistaken = 0;
-    const int64_t first = 0, last = 10;
-    ha_loop *loop = NULL;
 
     /* Its job is another program's. */
     (void)test_job;
@@ -30,8 +28,6 @@ int main(int count, char **arguments)
     FAILS(HA_INVALID_AREA, ha_area_give_published(grouped, 1));
     SAYS("of a group");
     FAILS(HA_NO_SUCH_WORKER, ha_area_give(mine, 2));
-    FAILS(HA_BAD_ARGUMENT, ha_loop_new(worker, "sweep", HA_ORDERED, &first, &last, 1, 2, &loop));
-    SAYS("loop \"sweep\": the job is on several hosts");
     FAILS(HA_WRONG_TYPE, ha_area_attach(worker, "theirs", HA_U64, 0, &theirs));
     SAYS("host b (10.0.0.2:7400)");
     OK(ha_area_attach(worker, "theirs", HA_F64, 0, &theirs));

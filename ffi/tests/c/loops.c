@@ -7,7 +7,7 @@
 static ha_job *job;
 static uint32_t workers;
 /* Whether workers may be on several hosts, where areas are found that are sent on demand. */
-static int is_apart;
+static uint32_t is_apart;
 
 static double start(size_t i, size_t j)
 {

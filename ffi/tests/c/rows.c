@@ -9,7 +9,7 @@
 static ha_job *job;
 static ha_row_plan *plan;
 /* Whether workers may be on several hosts, where areas are found that are sent on demand. */
-static int is_apart;
+static uint32_t is_apart;
 
 /* Worker `worker` writes three rows in a batch, and reads one that nobody writes in it. */
 static uint32_t written(uint32_t worker, size_t batch, uint32_t which)
