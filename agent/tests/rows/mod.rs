@@ -324,3 +324,38 @@ fn who_describes_another_run_or_none_is_named_to_all() {
         assert!(rank == 0 || told[2].contains("worker 0 has left"), "{told:?}");
     }
 }
+
+/// A worker leaves the job and another takes its rank: what was said of the first one's stream is not taken for the second one's.
+#[test]
+fn who_takes_the_rank_of_another_begins_anew() {
+    let ranks = [2, 1];
+    let mut world = World::with_ranks_of(&ranks, 7);
+    let case =
+        |world: &mut World| Case { owners: [1, 2], ..Case::random(world, &ranks, [40, 5], [3_001, 1]) };
+    let cases: Vec<Case> = (0..4).map(|_| case(&mut world)).collect();
+    let plans: Vec<_> = cases.iter().map(|case| Arc::new(case.plan())).collect();
+    let jobs: Vec<Job> = world.hosts.iter().map(|host| host.job.clone()).collect();
+    let met = std::sync::Barrier::new(3);
+    let act = |job: &Job, rank: u32| {
+        let join = || job.worker_at(rank).unwrap();
+        let mut worker = Some(join());
+        for (run, (case, plan)) in cases.iter().zip(&plans).enumerate() {
+            let worker_here = worker.get_or_insert_with(join);
+            met.wait();
+            worker_here.wait_for_workers(3, TIME_LIMIT).unwrap();
+            work(worker_here, case, plan, run);
+            if rank == 0 {
+                worker = None;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let (jobs, act) = (&jobs, &act);
+        let of = |(host, rank): (usize, u32)| scope.spawn(move || act(&jobs[host], rank));
+        let threads = [(0, 0), (0, 1), (1, 2)].map(of);
+        while threads.iter().any(|thread| !thread.is_finished()) {
+            world.turn();
+        }
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}

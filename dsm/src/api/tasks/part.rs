@@ -55,6 +55,18 @@ impl InPlace {
         }
     }
 
+    /// Where its elements begin, if it still is open in the epoch of the run: until this worker's next synchronization point, as its
+    /// memory is not given to another area before.
+    pub(super) fn start(&self) -> Result<*mut u8> {
+        let core = &self.core;
+        core.check_live()?;
+        let word = ownership::load_to_read(&core.slot().own.ownership);
+        if !word.is_open_to_tasks() || word.epoch() != self.epoch {
+            return Err(Error::NotOpen { name: core.name.clone(), owner: word.to_string() });
+        }
+        Ok(core.parts().writer())
+    }
+
     /// How many elements it has.
     pub(super) fn len(&self) -> usize {
         self.core.len
@@ -477,14 +489,8 @@ impl Part {
             let what = format!("area {:?} is not array {array} of the run", area.name());
             return Err(Error::Tasks { rank: self.rank, what });
         };
-        let core = &held.core;
-        core.check_job(&self.shared)?;
-        core.check_live()?;
-        let word = ownership::load_to_read(&core.slot().own.ownership);
-        if !word.is_open_to_tasks() || word.epoch() != held.epoch {
-            return Err(Error::NotOpen { name: core.name.clone(), owner: word.to_string() });
-        }
-        Ok(core.parts().writer().cast::<T>())
+        held.core.check_job(&self.shared)?;
+        Ok(held.start()?.cast::<T>())
     }
 }
 

@@ -10,6 +10,11 @@ pub(super) fn make<T: Element>(worker: &mut Worker, spec: AreaSpec, len: usize) 
     match worker.create::<T>(spec.clone(), len) {
         Err(Error::NameTaken { .. }) => {
             let left = worker.attach_here::<T>(&spec.name)?;
+            let word = left.core.ownership();
+            // A program may have an area of the name.
+            if word.is_remote() || word.holder().is_some_and(|owner| !worker.shared().is_gone(owner)) {
+                return Err(Error::NameTaken { name: spec.name, holder: word.to_string() });
+            }
             worker.delete(left.core.id)?;
             worker.create(spec, len)
         }

@@ -54,9 +54,9 @@ pub(super) struct Between {
     /// How often each worker goes through its tasks, and the tasks of this one in each pass.
     passes: usize,
     tasks: usize,
-    /// By array: bytes of a unit, and where it begins on this host.
+    /// By array: bytes of a unit, and the area on this host.
     unit_bytes: Vec<usize>,
-    starts: Vec<*mut u8>,
+    areas: Vec<InPlace>,
     senders: Vec<Sender>,
     is_started: bool,
     is_finished: bool,
@@ -190,7 +190,6 @@ impl Between {
             let (run, base, position) = (head.run, head.base, Position::default());
             senders.push(Sender { rank, run, base, position, initial, seen: None, is_over: false });
         }
-        let starts = areas.iter().map(|area| area.core().parts().writer()).collect();
         Ok(Between {
             rings,
             rank: worker.rank(),
@@ -200,7 +199,7 @@ impl Between {
             passes,
             tasks,
             unit_bytes,
-            starts,
+            areas: areas.to_vec(),
             senders,
             is_started: false,
             is_finished: false,
@@ -294,8 +293,9 @@ impl Between {
                 self.wait_for_room(worker, host)?;
                 continue;
             }
-            let from = self.starts[piece.array as usize].wrapping_add(start);
-            // SAFETY: bytes of the array's area on this host, as the plan's units are. This worker's task wrote them, or they are as the
+            // Waiting for room, this worker has passed synchronization points.
+            let from = self.areas[piece.array as usize].start()?.wrapping_add(start);
+            // SAFETY: bytes of the array's area on this host, which is open, as the plan's units are. This worker's task wrote them, or they are as the
             // owner left them, and nobody writes them before those have them who touch them next (`crossing`): those who do so wait for
             // this worker's task, which is not said to be done yet.
             let bytes = unsafe { std::slice::from_raw_parts(from, room) };
@@ -381,8 +381,8 @@ impl Between {
             let next = sender.position.next(route, self.passes, &self.unit_bytes, most as usize);
             let Some(stretch) = next else { break };
             if came >= placed {
-                let to = self.starts[stretch.array].wrapping_add(stretch.start);
-                // SAFETY: bytes of the array's area on this host, of units that the plan has (`Position`). No task here touches them
+                let to = self.areas[stretch.array].start()?.wrapping_add(stretch.start);
+                // SAFETY: bytes of the array's area on this host, which is open, of units that the plan has (`Position`). No task here touches them
                 // before the words say that the sender has done its task, and those that did before are done, which the sender has
                 // waited for (`crossing`). One worker at a time puts in place, and what it writes again if one died meanwhile are the
                 // same bytes.
