@@ -94,6 +94,11 @@ fn rows_of_c_that_change_owners() {
     let Some(program) = build("cc", &test_program("rows.c"), top.path()) else { return };
     let Some(cluster) = Cluster::new(HOSTS) else { return };
     assert_eq!(on_hosts(&cluster, &program, &[]), "ok\n".repeat(HOSTS));
+    // One of two workers of the last host ends: whoever waits for it is told.
+    let args = ["--hosts", &cluster.list(2), "--timeout", "20", "--no-prefix", "--keep-going"];
+    let said = cluster.run(&args, &format!("exec {program} ends"));
+    assert_eq!((said.out, said.code), ("ok\n".repeat(2 * HOSTS - 1), 0), "{}", said.err);
+    cluster.assert_nothing_is_left();
 }
 
 #[test]
@@ -163,6 +168,13 @@ fn completion_has_the_losses_of_one_host() {
     let expected = losses(&alone(&program, &with(&["--memory", "shared", "--workers", "3"])));
     assert_eq!(expected.len(), 2);
     let Some(cluster) = Cluster::new(HOSTS) else { return };
+    // As many workers for each host, of which the one that opens the model may come last.
+    let list = cluster.list(2);
+    let line = format!("exec {program} {}", settings.join(" "));
+    for _ in 0..3 {
+        let said = cluster.run(&["--hosts", &list, "--timeout", "20", "--no-prefix"], &line);
+        assert_eq!((said.code, losses(&said.out)), (0, expected.clone()), "{said:?}");
+    }
     for transport in ["rows", "published", "copies"] {
         let said = on_hosts(&cluster, &program, &with(&["--transport", transport]));
         assert_eq!(losses(&said), expected, "{transport}: {said}");

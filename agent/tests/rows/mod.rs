@@ -325,6 +325,87 @@ fn who_describes_another_run_or_none_is_named_to_all() {
     }
 }
 
+/// One array of some rows that rank 0 has; what each worker writes in each batch.
+fn one_array(
+    ranks: &[u32],
+    rows: usize,
+    width: usize,
+    passes: usize,
+    writers: &[u32],
+) -> (Case, Arc<RowPlan>) {
+    let batch = |writer: &u32| (0..=rows).map(|row| if row < rows { Ok(*writer) } else { Err(0) }).collect();
+    let batches = writers.iter().map(batch).collect();
+    let case =
+        Case { ranks: ranks.to_vec(), rows: [rows, 1], width: [width, 1], passes, owners: [0, 0], batches };
+    let plan = Arc::new(case.plan());
+    (case, plan)
+}
+
+#[test]
+fn workers_may_meet_before_they_end_a_run() {
+    let mut world = World::with_ranks_of(&[1, 1], 8);
+    // More than a ring holds goes home.
+    let (case, plan) = one_array(&[1, 1], 40, 20_000, 1, &[1]);
+    on_all(&mut world, &[1, 1], |worker| {
+        let opened = open(worker, &case, 0);
+        worker.barrier().unwrap();
+        let in_place = areas(worker, 0);
+        let mut rows = RowRun::begin(worker, plan.clone(), 1, &in_place).unwrap();
+        while rows.next(worker).unwrap().is_some() {}
+        worker.barrier().unwrap();
+        rows.end(worker).unwrap();
+        worker.barrier().unwrap();
+        drop(opened);
+        worker.barrier().unwrap();
+    });
+}
+
+/// The owner, which touches no row, takes its area back while others go on: nothing is put in place there any more.
+#[test]
+fn nothing_is_put_into_an_area_that_was_taken_back() {
+    let ranks = [2, 1];
+    let mut world = World::with_ranks_of(&ranks, 9);
+    let (case, plan) = one_array(&ranks, 4, 1000, 600, &[2, 1]);
+    let told = on_all(&mut world, &ranks, |worker| {
+        let mut opened = open(worker, &case, 0);
+        worker.barrier().unwrap();
+        let in_place = areas(worker, 0);
+        let mut rows = RowRun::begin(worker, plan.clone(), 600, &in_place).unwrap();
+        let mut error = None;
+        if worker.rank() == 0 {
+            for _ in 0..20 {
+                assert!(rows.next(worker).unwrap().is_some());
+            }
+            drop(rows);
+            let (_, first) = opened.swap_remove(0);
+            let mut owned = first.close(worker).unwrap().finish(worker).unwrap();
+            let mut written = owned.write(worker).unwrap();
+            written.as_mut_slice().fill(7);
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(written.iter().all(|element| *element == 7));
+            drop(written);
+            worker.barrier().unwrap();
+            assert!(owned.read(worker).unwrap().iter().all(|element| *element == 7));
+        } else {
+            loop {
+                match rows.next(worker) {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break,
+                    Err(found) => {
+                        error = Some(found);
+                        break;
+                    }
+                }
+            }
+            drop(rows);
+            worker.barrier().unwrap();
+        }
+        worker.barrier().unwrap();
+        error
+    });
+    assert!(told.iter().any(|error| matches!(error, Some(hectare_dsm::Error::NotOpen { .. }))), "{told:?}");
+}
+
 /// A worker leaves the job and another takes its rank: what was said of the first one's stream is not taken for the second one's.
 #[test]
 fn who_takes_the_rank_of_another_begins_anew() {

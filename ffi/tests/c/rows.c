@@ -1,5 +1,6 @@
 /* Rows that change owners in batches: plans, runs, and what is refused. */
 #include "test.h"
+#include <unistd.h>
 
 #define WORKERS 3
 #define ROWS 12
@@ -295,6 +296,46 @@ static void sizes(void)
     OK(ha_row_plan_close(made));
 }
 
+/* The last worker ends without a word in the middle of a run: all others hear of it, whoever they wait for. */
+static void ends(uint32_t rank, uint32_t size)
+{
+    const size_t count = 2 * (size_t)size;
+    ha_row_plan *made = NULL;
+    ha_worker *worker;
+    ha_area *model;
+    ha_rows *rows = NULL;
+    ha_status status = HA_OK;
+    uint32_t of, batch, written[2];
+    char name[64];
+    int i;
+    OK(ha_row_plan_new(&count, 1, 8, size, &made));
+    for (of = 0; of < size; of++)
+        for (batch = 0; batch < 8; batch++) {
+            written[0] = (of + batch) % size;
+            written[1] = size + (of + 2 * batch) % size;
+            OK(ha_row_plan_add(made, of, 0, batch, HA_ROWS_WRITE, written, 2, 0));
+        }
+    OK(ha_row_plan_build(made));
+    is_apart = 1;
+    OK(ha_job_open(NULL, &job));
+    OK(ha_worker_join_at(job, rank, &worker));
+    OK(ha_wait_for_workers(worker, size, 120 * HA_SECOND));
+    model = model_of(worker, rank, "model", count * 100, 0);
+    OK(ha_rows_begin(worker, made, 20, &model, 1, &rows));
+    for (i = 0; i < 160 && status == HA_OK; i++) {
+        if (rank == size - 1 && i == 80)
+            _exit(0);
+        status = ha_rows_next(rows);
+    }
+    CHECK(status == HA_WORKER_LEFT);
+    snprintf(name, sizeof name, "worker %u has left a run", size - 1);
+    CHECK(strstr(ha_last_error(), name) != NULL);
+    ha_rows_end(rows);
+    OK(ha_row_plan_close(made));
+    OK(ha_worker_leave(worker));
+    OK(ha_job_close(job));
+}
+
 /* As processes, each a worker. */
 static void apart(uint32_t rank, uint32_t size)
 {
@@ -321,12 +362,16 @@ static void apart(uint32_t rank, uint32_t size)
     OK(ha_job_close(job));
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
     ha_rows *rows;
     ha_worker *worker;
     uint32_t rank, size;
     OK(ha_launch(&rank, &size));
+    if (count > 1 && strcmp(arguments[1], "ends") == 0) {
+        ends(rank, size);
+        return test_end();
+    }
     if (size > 1) {
         apart(rank, size);
         return test_end();

@@ -168,6 +168,14 @@ impl<T: Element> Recalled<T> {
         Ok(self.owned)
     }
 
+    /// The area, without waiting.
+    ///
+    /// # Safety
+    /// Nobody writes it before every other worker has passed a synchronization point since the recall.
+    pub(crate) unsafe fn without_readers(self) -> Owned<T> {
+        self.owned
+    }
+
     /// Deletes the area, without waiting for its readers: its memory is freed when they are gone.
     ///
     /// # Errors

@@ -231,7 +231,10 @@ impl RowRun {
             Some(between) => {
                 let mut between = between.borrow_mut();
                 let waited = between.start(worker).and_then(|()| {
-                    let take_in = |worker: &mut Worker| between.take_in(worker);
+                    let take_in = |worker: &mut Worker| {
+                        between.take_in(worker)?;
+                        between.note_gone(worker)
+                    };
                     worker.within(None, |worker| part.wait(worker, after.clone(), look, take_in))
                 });
                 if waited.is_err() {

@@ -194,7 +194,10 @@ impl TaskRun {
         let Some(between) = &self.between else { return Ok(()) };
         let mut between = between.borrow_mut();
         let waited = worker.within(None, |worker| {
-            let take_in = |worker: &mut Worker| Ok(between.take_in(worker)?);
+            let take_in = |worker: &mut Worker| {
+                between.take_in(worker)?;
+                Ok(between.note_gone(worker)?)
+            };
             part.wait(worker, after.iter().copied(), look, take_in)
         });
         if waited.is_err() {

@@ -15,8 +15,7 @@ use std::hash::{Hash, Hasher};
 /// Where the workers of a run and the owners of its areas are.
 ///
 /// # Errors
-/// [`Error::Tasks`] for workers that the hosts have no ranks for, and for an area whose owner is not known; [`Error::NotOpen`] for an
-/// area of this host that is not open to tasks; [`Error::InvalidArea`] for one of another host that cannot be; [`Error::OtherJob`],
+/// [`Error::Tasks`] for workers that the hosts have no ranks for, and for an area whose owner is not known; [`Error::InvalidArea`] for one of another host that cannot be; [`Error::OtherJob`],
 /// [`Error::Deleted`].
 pub(in crate::api::tasks) fn places(worker: &Worker, workers: usize, areas: &[InPlace]) -> Result<Places> {
     let segment = &worker.shared().segment;
@@ -33,10 +32,8 @@ pub(in crate::api::tasks) fn places(worker: &Worker, workers: usize, areas: &[In
         core.check_live()?;
         let word = ownership::load_to_read(&core.slot().own.ownership);
         if !word.is_remote() {
-            return match word.is_open_to_tasks() {
-                true => Ok(here),
-                false => Err(Error::NotOpen { name: core.name.clone(), owner: word.to_string() }),
-            };
+            // Whether it is open is looked at when all have met.
+            return Ok(here);
         }
         if !core.slot().about.about().on_demand {
             let what =

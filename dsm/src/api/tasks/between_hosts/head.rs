@@ -35,6 +35,8 @@ pub(super) struct Head {
     pub(super) base: u64,
     /// Bytes of its stream in all.
     pub(super) sent: u64,
+    /// 1 + a worker of its host that is gone, and had not done all its tasks; or 0.
+    pub(super) gone: u64,
 }
 
 /// Bytes of the head itself.
@@ -77,6 +79,7 @@ impl Head {
             done: word(ring, 3),
             base: word(ring, 4),
             sent: word(ring, 5),
+            gone: word(ring, 6),
         }
     }
 
@@ -88,7 +91,7 @@ impl Head {
             self.done,
             self.base,
             self.sent,
-            0,
+            self.gone,
             0,
         ];
         bytemuck::cast(words)
@@ -102,8 +105,16 @@ mod tests {
     #[test]
     fn a_head_is_read_as_it_was_written() {
         for state in [State::None, State::Begun, State::Finished, State::Left, State::Refused] {
-            let head =
-                Head { run: 1 << 40, digest: u64::MAX, state, blamed: 7, done: 3, base: 5, sent: 1 << 33 };
+            let head = Head {
+                run: 1 << 40,
+                digest: u64::MAX,
+                state,
+                blamed: 7,
+                done: 3,
+                base: 5,
+                sent: 1 << 33,
+                gone: 4,
+            };
             assert_eq!(Head::of(&head.bytes()), head);
         }
         assert_eq!((head_bytes(1), head_bytes(8), head_bytes(9)), (128, 128, 192));

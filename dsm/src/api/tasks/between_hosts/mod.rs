@@ -20,7 +20,7 @@ use crate::engine::shared::Shared;
 use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::{Error, Rank, Result};
 use crate::protocol::tasks::crossing::{Crossing, Piece, Position};
-use crate::protocol::tasks::{OpenInbox, Places};
+use crate::protocol::tasks::{Done, OpenInbox, Places};
 use crate::segment::mapping::Segment;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -58,6 +58,8 @@ pub(super) struct Between {
     unit_bytes: Vec<usize>,
     areas: Vec<InPlace>,
     senders: Vec<Sender>,
+    /// The other workers of this host, and which of those who had each rank it was.
+    neighbours: Vec<(Rank, u32)>,
     is_started: bool,
     is_finished: bool,
 }
@@ -94,11 +96,10 @@ pub(super) fn begin(
     areas: &[InPlace],
 ) -> Result<(Part, RefCell<Between>)> {
     let announced = announce_described(worker, described, areas);
-    if announced.is_err() {
-        refuse(worker, None)?;
-    }
+    let refused = if announced.is_err() { refuse(worker, None) } else { Ok(()) };
     worker.barrier()?;
     let (order, announced, crossing) = announced?;
+    refused?;
     let passes = Passes {
         crossing,
         passes: described.passes,
@@ -190,7 +191,12 @@ impl Between {
             let (run, base, position) = (head.run, head.base, Position::default());
             senders.push(Sender { rank, run, base, position, initial, seen: None, is_over: false });
         }
+        let is_neighbour =
+            |rank: &Rank| announced.places.host_of[*rank as usize] == here && *rank != worker.rank();
+        let neighbours = (0..announced.places.host_of.len() as Rank).filter(is_neighbour);
+        let neighbours = neighbours.map(|rank| (rank, incarnation(&shared, rank))).collect();
         Ok(Between {
+            neighbours,
             rings,
             rank: worker.rank(),
             number,
@@ -259,16 +265,10 @@ impl Between {
         let task = (done - 1) as usize % self.tasks;
         for host in self.others() {
             if is_last || self.crossing.route(self.rank, host).tells(task) {
-                self.out(host, |out| {
-                    out.head.done = done;
-                    if is_last {
-                        out.head.state = State::Finished;
-                    }
-                });
+                self.out(host, |out| out.head.done = done);
                 self.publish(worker, host)?;
             }
         }
-        self.is_finished |= is_last;
         Ok(())
     }
 
@@ -324,16 +324,50 @@ impl Between {
                 if self.room(worker, host)? > 0 {
                     return Ok(());
                 }
-                let ranks = self.segment().ranks_of(host);
-                if let Some(gone) = self.senders.iter().find(|one| one.is_over && ranks.contains(&one.rank))
-                    && !words(&self.shared, gone.rank).has_finished(self.number)
-                {
-                    return Err(Error::TaskLeft { rank: gone.rank });
+                self.note_gone(worker)?;
+                if let Some(rank) = self.nobody_takes_in(host) {
+                    self.leave(Some(rank));
+                    return Err(Error::TaskLeft { rank });
                 }
                 worker.shared().check_ending()?;
                 worker.wait_step(None)?;
             }
         })
+    }
+
+    /// If no worker of a host puts in place what comes there any more: the one because of which that is so.
+    fn nobody_takes_in(&self, host: usize) -> Option<Rank> {
+        let ranks = self.segment().ranks_of(host);
+        let mut there = self.senders.iter().filter(|one| ranks.contains(&one.rank)).map(|one| one.rank);
+        let first = there.clone().next()?;
+        // One that has done all stays until this worker has, too.
+        let is_out = |rank: Rank| {
+            let left = matches!(words(&self.shared, rank).done_in(self.number), Done::Left { .. });
+            left || self.shared.is_gone(rank)
+        };
+        there.all(is_out).then(|| match words(&self.shared, first).done_in(self.number) {
+            Done::Left { because_of: Some(other), .. } => other,
+            _ => first,
+        })
+    }
+
+    /// Tells other hosts of a worker of this one that is gone and had not done all its tasks: of those who wait for it there, some may
+    /// have no other way to know.
+    pub(super) fn note_gone(&mut self, worker: &Worker) -> Result<()> {
+        let is_gone = |rank: Rank, its: u32| {
+            let is_gone = self.shared.is_gone(rank) || incarnation(&self.shared, rank) != its;
+            is_gone && !words(&self.shared, rank).has_finished(self.number)
+        };
+        let Some((rank, _)) = self.neighbours.iter().find(|(rank, its)| is_gone(*rank, *its)) else {
+            return Ok(());
+        };
+        let gone = u64::from(*rank) + 1;
+        for host in self.others() {
+            if self.out(host, |out| std::mem::replace(&mut out.head.gone, gone) != gone).unwrap_or(false) {
+                self.publish(worker, host)?;
+            }
+        }
+        Ok(())
     }
 
     /// Puts in place what has come from other hosts.
@@ -406,6 +440,15 @@ impl Between {
         sender.is_over = !matches!(head.state, State::Begun);
         sender.seen = Some(head);
         drop(inbox);
+        if let Some(gone) = head.gone.checked_sub(1) {
+            let gone = gone as Rank;
+            if let Some(_inbox) = open_inbox(&self.shared, self.rank, gone) {
+                words(&self.shared, gone).leave_for(self.number, None);
+                futex_wake_all(low_half(words(&self.shared, gone).futex()));
+            } else {
+                sender.seen = None;
+            }
+        }
         if slept {
             futex_wake_all(low_half(theirs.futex()));
         }
@@ -414,21 +457,29 @@ impl Between {
 
     /// Waits until all that other hosts send here is in place, if their workers do all their tasks. This one has done its own.
     pub(super) fn finish(&mut self, worker: &mut Worker) -> Result<()> {
-        if self.passes * self.tasks == 0 {
-            // One without tasks has said nothing yet.
-            self.start(worker)?;
-            for host in self.others() {
-                self.out(host, |out| out.head.state = State::Finished);
-                self.publish(worker, host)?;
+        self.start(worker)?;
+        let crossing = self.crossing.clone();
+        for host in self.others() {
+            if self.passes > 0 {
+                crossing
+                    .route(self.rank, host)
+                    .home()
+                    .try_for_each(|piece| self.push(worker, host, piece))?;
             }
-            self.is_finished = true;
+            self.out(host, |out| out.head.state = State::Finished);
+            self.publish(worker, host)?;
         }
+        self.is_finished = true;
         worker.forget_waiting();
         worker.within(None, |worker| {
             loop {
                 self.take_in(worker)?;
-                let is_gone = |rank| self.shared.is_gone(rank);
-                let is_open = |one: &&Sender| !one.is_over && !is_gone(one.rank);
+                self.note_gone(worker)?;
+                let is_left = |rank| {
+                    let done = words(&self.shared, rank).done_in(self.number);
+                    matches!(done, Done::Left { .. }) || self.shared.is_gone(rank)
+                };
+                let is_open = |one: &&Sender| !one.is_over && !is_left(one.rank);
                 if self.senders.iter().find(is_open).is_none() {
                     return Ok(());
                 }

@@ -37,7 +37,10 @@ pub(super) fn make(
     let owned = match kept {
         Some(Replica { opened: Some(opened), area, .. }) if area.len() == bytes => {
             // Closed and opened again, it is in another epoch: runs are not counted on.
-            opened.close(worker)?.finish(worker)?
+            let recalled = opened.close(worker)?;
+            // SAFETY: it is opened again at once, and nobody has its elements in the new epoch before all workers of the job have met in the
+            // barrier after this, where what was lent in the last epoch ends.
+            unsafe { recalled.without_readers() }
         }
         kept => {
             if let Some(Replica { area, .. }) = kept {

@@ -202,7 +202,7 @@ impl Rings {
         self.run += 1;
         for out in self.out.iter_mut().flatten() {
             let base = out.head.sent;
-            out.head = Head { run: self.run, digest, state, blamed: 0, done: 0, base, sent: base };
+            out.head = Head { run: self.run, digest, state, blamed: 0, done: 0, base, sent: base, gone: 0 };
             out.publish(worker, std::iter::empty())?;
         }
         Ok(())

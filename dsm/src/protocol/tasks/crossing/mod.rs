@@ -25,8 +25,8 @@ pub(crate) enum When {
     Always,
     /// In all but the last: a task of the next pass does.
     BeforeLast,
-    /// In the last: the host is the array's home, which has all of it in the end.
-    InLast,
+    /// After the last, when all tasks are done: the host is the array's home, which has all of it in the end.
+    InEnd,
 }
 
 /// Units that a worker sends to a host after one of its tasks of a pass.
@@ -72,7 +72,7 @@ impl Route {
         let times = |when: When| match when {
             When::Always => passes,
             When::BeforeLast => passes.saturating_sub(1),
-            When::InLast => passes.min(1),
+            When::InEnd => passes.min(1),
         };
         let bytes = |(when, piece): &(When, Piece)| {
             times(*when) as u64 * u64::from(piece.count) * unit_bytes[piece.array as usize] as u64
@@ -94,6 +94,11 @@ impl Route {
         self.of(task).iter().filter_map(is_due)
     }
 
+    /// What is sent when the worker has done all its tasks.
+    pub(crate) fn home(&self) -> impl Iterator<Item = Piece> + '_ {
+        self.pieces.iter().filter_map(|(when, piece)| (*when == When::InEnd).then_some(*piece))
+    }
+
     /// Whether a worker of the host waits for a task.
     pub(crate) fn tells(&self, task: usize) -> bool {
         self.told.get(task / 64).is_some_and(|word| word >> (task % 64) & 1 != 0)
@@ -104,7 +109,7 @@ fn is_sent(when: When, is_last: bool) -> bool {
     match when {
         When::Always => true,
         When::BeforeLast => !is_last,
-        When::InLast => is_last,
+        When::InEnd => false,
     }
 }
 

@@ -1,5 +1,5 @@
 //! How far a stream of pieces is: what comes next, in the order in which it is sent.
-use super::{Piece, Route, is_sent};
+use super::{Piece, Route, When, is_sent};
 
 /// Bytes of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,8 @@ pub(crate) struct Stretch {
     pub(crate) bytes: usize,
 }
 
-/// A place in all that one worker sends to a host in a run: what is before the first task, then what follows each task of each pass.
+/// A place in all that one worker sends to a host in a run: what is before the first task, then what follows each task of each pass, then
+/// what goes home.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Position {
     /// Bytes before it.
@@ -43,7 +44,12 @@ impl Position {
             }
             (self.pass, self.at) = (self.pass + 1, 0);
         }
-        None
+        if passes == 0 {
+            return None;
+        }
+        let rest = route.pieces.get(self.at..)?;
+        self.at += rest.iter().position(|(when, _)| *when == When::InEnd)?;
+        Some(route.pieces[self.at].1)
     }
 
     /// The next stretch, of `most` bytes at most, which comes before the place from then on; `unit_bytes` has the size of a unit of each array.

@@ -174,7 +174,7 @@ impl Sweep<'_> {
                 if let Some((from, task)) = same.writer
                     && same.has >> home & 1 == 0
                 {
-                    let (to, when, count) = (home as u32, When::InLast, same.end - unit);
+                    let (to, when, count) = (home as u32, When::InEnd, same.end - unit);
                     self.sent.push(Sent { from, to, task, when, array, unit: *unit, count });
                 }
             }

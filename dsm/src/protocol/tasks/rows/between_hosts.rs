@@ -100,7 +100,7 @@ impl Sweep<'_> {
                 if let Some(writer) = self.writers[array as usize][row as usize]
                     && !self.has_it(home, array, row)
                 {
-                    self.send(writer, home, When::InLast, array, row);
+                    self.send(writer, home, When::InEnd, array, row);
                 }
             }
         }

@@ -164,6 +164,14 @@ fn check(plan: &RowPlan, places: &Places, crossing: Crossing, choices: &[u8]) {
         }
     }
     assert_eq!(world.done, vec![(PASSES * plan.batches()) as u64; workers], "nobody is ready");
+    for worker in 0..workers {
+        for host in 0..hosts {
+            let home: Vec<Piece> = world.crossing.route(worker as Rank, host).home().collect();
+            let message = (world.values(places.host_of[worker], home), 0);
+            world.streams[worker][host].push_back(message);
+            world.take_in(worker, host);
+        }
+    }
     for (array, rows) in plan.arrays().iter().enumerate() {
         for row in 0..*rows {
             let home = places.homes[array];
@@ -213,7 +221,8 @@ proptest! {
             let route = crossing.route(worker as Rank, host);
             let sent = (0..PASSES).flat_map(|pass| (0..batches).map(move |batch| (pass, batch)));
             let sent = sent.flat_map(|(pass, batch)| route.after(batch, pass + 1 == PASSES));
-            let bytes = route.initial().iter().copied().chain(sent).flat_map(|piece| {
+            let all = route.initial().iter().copied().chain(sent).chain(route.home());
+            let bytes = all.flat_map(|piece| {
                 let start = piece.first as usize * 24;
                 (start..start + piece.count as usize * 24).map(move |byte| (piece.array as usize, byte))
             });
