@@ -383,7 +383,6 @@ fn nothing_is_put_into_an_area_that_was_taken_back() {
             written.as_mut_slice().fill(7);
             std::thread::sleep(Duration::from_millis(100));
             assert!(written.iter().all(|element| *element == 7));
-            drop(written);
             worker.barrier().unwrap();
             assert!(owned.read(worker).unwrap().iter().all(|element| *element == 7));
         } else {
