@@ -242,6 +242,15 @@ fn areas(worker: &mut Worker, run: usize) -> Vec<hectare_dsm::tasks::InPlace> {
     NAMES.iter().map(|name| worker.attach::<u64>(&format!("{name}/{run}")).unwrap().in_place()).collect()
 }
 
+/// A run that nothing happens in.
+fn run_all(worker: &mut Worker, plan: &Arc<RowPlan>, passes: usize, areas: &[hectare_dsm::tasks::InPlace]) {
+    let mut rows = RowRun::begin(worker, plan.clone(), passes, areas).unwrap();
+    while rows.next(worker).unwrap().is_some() {}
+    let ended = rows.end(worker).unwrap();
+    worker.barrier().unwrap();
+    ended.check_done().unwrap();
+}
+
 #[test]
 fn a_worker_of_another_host_that_leaves_a_run_is_named() {
     let mut world = World::with_ranks_of(&[1, 1], 5);
@@ -269,11 +278,7 @@ fn a_worker_of_another_host_that_leaves_a_run_is_named() {
         let opened = open(worker, &case, 1);
         worker.barrier().unwrap();
         let in_place = areas(worker, 1);
-        let mut rows = RowRun::begin(worker, plan.clone(), 3, &in_place).unwrap();
-        while rows.next(worker).unwrap().is_some() {}
-        let ended = rows.end(worker).unwrap();
-        worker.barrier().unwrap();
-        ended.check_done().unwrap();
+        run_all(worker, &plan, 3, &in_place);
         drop(opened);
         worker.barrier().unwrap();
         error
@@ -308,11 +313,7 @@ fn who_describes_another_run_or_none_is_named_to_all() {
         }
         worker.barrier().unwrap();
         // All agree.
-        let mut rows = RowRun::begin(worker, plan.clone(), 1, &in_place).unwrap();
-        while rows.next(worker).unwrap().is_some() {}
-        let ended = rows.end(worker).unwrap();
-        worker.barrier().unwrap();
-        ended.check_done().unwrap();
+        run_all(worker, &plan, 1, &in_place);
         drop(opened);
         worker.barrier().unwrap();
         told

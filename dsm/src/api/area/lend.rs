@@ -168,11 +168,11 @@ impl<T: Element> Recalled<T> {
         Ok(self.owned)
     }
 
-    /// The area, without waiting.
+    /// The area, without waiting for its readers.
     ///
     /// # Safety
     /// Nobody writes it before every other worker has passed a synchronization point since the recall.
-    pub(crate) unsafe fn without_readers(self) -> Owned<T> {
+    pub(crate) unsafe fn without_waiting(self) -> Owned<T> {
         self.owned
     }
 

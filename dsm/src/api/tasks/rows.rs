@@ -77,8 +77,9 @@ impl RowRun {
     /// [`Error::NotOpen`] for an area that is not open to tasks, [`Error::Tasks`] when areas or workers do not fit the
     /// plan, when another run uses the areas (it is to be closed and opened again), and on several hosts when another worker has
     /// described another run; [`Error::NoSuchWorker`] for a worker that has not come yet, [`Error::TaskLeft`] for one
-    /// that has left, or on several hosts could not begin; [`Error::Deleted`], [`Error::OtherJob`]; on several hosts those of [`Worker::create`], [`Worker::attach`] and
-    /// [`Worker::barrier`] as well.
+    /// that has left, or on several hosts could not begin; [`Error::Deleted`], [`Error::OtherJob`]; on several hosts
+    /// [`Error::InvalidArea`] for an area of another host that is not sent on demand, and those of [`Worker::create`], [`Worker::attach`]
+    /// and [`Worker::barrier`].
     pub fn begin(
         worker: &mut Worker,
         plan: Arc<RowPlan>,
@@ -127,9 +128,7 @@ impl RowRun {
             }
         };
         let described = Described {
-            workers: order.workers,
-            arrays: order.arrays,
-            digest: order.digest,
+            order,
             passes,
             tasks: plan.batches(),
             misfit: &|at, area| misfit(&plan, at, area),
@@ -179,31 +178,26 @@ impl RowRun {
     }
 
     /// The batch that was handed out is done, and the run ends. If it was not the last, others that wait for this worker
-    /// are told that it has left. On several hosts, a worker that has done all waits until its host has all rows that belong there
-    /// in the end, or another worker has left.
+    /// are told that it has left. On several hosts, a worker that has done all sends the rows that belong elsewhere in the end, and waits
+    /// until its host has those that belong there, or another worker has left. No worker leaves the job before all have met after this
+    /// ([`Worker::barrier`]): others may not know yet that it has done all.
     ///
     /// # Errors
     /// [`Error::Tasks`] as of [`RowRun::next`]; on several hosts those of [`Worker::service`].
     pub fn end(mut self, worker: &mut Worker) -> Result<EndedRun> {
         self.end_batch(worker)?;
-        if let Some(between) = &self.between
-            && self.part.done() == self.part.tasks()
-        {
-            between.borrow_mut().finish(worker)?;
+        if let Some(between) = &self.between {
+            between.borrow_mut().end(worker, &self.part)?;
         }
         Ok(EndedRun::of(self.part))
     }
 
     fn end_batch(&mut self, worker: &mut Worker) -> Result<()> {
-        if !std::mem::take(&mut self.is_under_way) {
-            return Ok(());
+        match (std::mem::take(&mut self.is_under_way), &self.between) {
+            (false, _) => Ok(()),
+            (true, None) => self.part.end_task(worker),
+            (true, Some(between)) => between.borrow_mut().end_task(worker, &mut self.part),
         }
-        let Some(between) = &self.between else { return self.part.end_task(worker) };
-        self.part.check(worker)?;
-        between.borrow_mut().send(worker, self.part.done())?;
-        self.part.end_task(worker)?;
-        let done = self.part.done();
-        between.borrow_mut().tell(worker, done, done == self.part.tasks())
     }
 
     /// The batch that was handed out is done. Gives the next one, or nothing after the last of the last pass: waits until those
@@ -228,20 +222,7 @@ impl RowRun {
         let look = |worker: &Worker, rank| part.check_present(worker, rank, after.clone());
         match &self.between {
             None => part.wait(worker, after.clone(), look, |_| Ok(()))?,
-            Some(between) => {
-                let mut between = between.borrow_mut();
-                let waited = between.start(worker).and_then(|()| {
-                    let take_in = |worker: &mut Worker| {
-                        between.take_in(worker)?;
-                        between.note_gone(worker)
-                    };
-                    worker.within(None, |worker| part.wait(worker, after.clone(), look, take_in))
-                });
-                if waited.is_err() {
-                    between.leave(part.lost());
-                }
-                waited?;
-            }
+            Some(between) => between.borrow_mut().wait(worker, part, after.clone(), look)?,
         }
         self.is_under_way = true;
         self.taken.get_mut().fill(false);

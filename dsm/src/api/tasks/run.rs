@@ -68,9 +68,7 @@ impl TaskRun {
             return TaskRun::begin(worker, graph, areas);
         }
         let described = Described {
-            workers: graph.workers(),
-            arrays: graph.shapes().len(),
-            digest: graph.digest(),
+            order: order(worker, &graph, 0),
             passes: 1,
             tasks: graph.of(worker.rank()).len(),
             misfit: &|at, area| misfit(&graph, at, area),
@@ -143,13 +141,7 @@ impl TaskRun {
                 "this job is on several hosts, where all workers meet first: use `begin_on_hosts`".into();
             return Err(Error::Tasks { rank: worker.rank(), what });
         }
-        let order = Order {
-            workers: graph.workers(),
-            here: graph.workers(),
-            digest: graph.digest(),
-            tasks: graph.of(worker.rank()).len() as u64,
-            arrays: graph.shapes().len(),
-        };
+        let order = order(worker, &graph, graph.workers());
         let part = Part::begin(worker, &order, areas, past, |at, area| misfit(&graph, at, area))?;
         Ok(TaskRun { graph, part, between: None, is_untold: Cell::new(false) })
     }
@@ -169,21 +161,16 @@ impl TaskRun {
         self.len() == 0
     }
 
-    /// Sends what the last task wrote to those on other hosts who touch it next, and tells them.
+    /// Tells others on several hosts that the last task has ended, if they have not been told.
     fn tell(&mut self, worker: &mut Worker) -> Result<()> {
-        let Some(between) = &self.between else { return Ok(()) };
-        let mut between = between.borrow_mut();
-        between.start(worker)?;
-        if self.is_untold.take() {
-            between.send(worker, self.part.done())?;
-            self.part.end_task(worker)?;
-            between.tell(worker, self.part.done(), self.part.done() == self.part.tasks())?;
+        match &self.between {
+            Some(between) if self.is_untold.take() => between.borrow_mut().end_task(worker, &mut self.part),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// Waits as [`Part::wait`] does, on several hosts.
-    fn wait_on_hosts<E: From<Error>>(
+    /// Waits as [`Part::wait`] does, for the dependences of the next task.
+    fn wait_ready<E: From<Error>>(
         &mut self,
         worker: &mut Worker,
         mut look: impl FnMut(&Part, &Worker, Rank, &[(Rank, u64)]) -> Result<(), E>,
@@ -191,19 +178,10 @@ impl TaskRun {
         self.tell(worker)?;
         let (part, after) = (&self.part, self.all_after());
         let look = |worker: &Worker, rank| look(part, worker, rank, &after);
-        let Some(between) = &self.between else { return Ok(()) };
-        let mut between = between.borrow_mut();
-        let waited = worker.within(None, |worker| {
-            let take_in = |worker: &mut Worker| {
-                between.take_in(worker)?;
-                Ok(between.note_gone(worker)?)
-            };
-            part.wait(worker, after.iter().copied(), look, take_in)
-        });
-        if waited.is_err() {
-            between.leave(part.lost());
+        match &self.between {
+            None => part.wait(worker, after.iter().copied(), look, |_| Ok(())),
+            Some(between) => between.borrow_mut().wait(worker, part, after.iter().copied(), look),
         }
-        waited
     }
 
     /// The dependences of the next task, those by data of other hosts included.
@@ -247,10 +225,7 @@ impl TaskRun {
         worker: &mut Worker,
         mut look: impl FnMut(&Worker) -> Result<(), E>,
     ) -> Result<(), E> {
-        if self.between.is_some() {
-            return self.wait_on_hosts(worker, |_, worker, _, _| look(worker));
-        }
-        self.part.wait(worker, self.after(), |worker, _| look(worker), |_| Ok(()))
+        self.wait_ready(worker, |_, worker, _, _| look(worker))
     }
 
     /// The same, of workers that are in the job when this one begins its part: one of them that dies is noticed.
@@ -258,13 +233,9 @@ impl TaskRun {
     /// # Errors
     /// [`Error::TaskLeft`] when a worker that is waited for has died; those of [`TaskRun::wait`].
     pub fn wait_for_living(&mut self, worker: &mut Worker) -> Result<()> {
-        if self.between.is_some() {
-            return self.wait_on_hosts(worker, |part, worker, rank, after| {
-                part.check_present(worker, rank, after.iter().copied())
-            });
-        }
-        let look = |worker: &Worker, rank| self.part.check_present(worker, rank, self.after());
-        self.part.wait(worker, self.after(), look, |_| Ok(()))
+        self.wait_ready(worker, |part, worker, rank, after| {
+            part.check_present(worker, rank, after.iter().copied())
+        })
     }
 
     /// Waits until all workers have begun the run, as [`TaskRun::wait`] does; a worker without tasks waits for nobody.
@@ -304,10 +275,8 @@ impl TaskRun {
     /// On several hosts those of [`Worker::service`].
     pub fn end(mut self, worker: &mut Worker) -> Result<EndedRun> {
         self.tell(worker)?;
-        if let Some(between) = &self.between
-            && self.part.done() == self.part.tasks()
-        {
-            between.borrow_mut().finish(worker)?;
+        if let Some(between) = &self.between {
+            between.borrow_mut().end(worker, &self.part)?;
         }
         Ok(EndedRun::of(self.part))
     }
@@ -333,6 +302,11 @@ impl TaskRun {
         let taken = RefCell::new(vec![false; self.graph.shapes().len()]);
         Ok(RunningTask { run: self, worker, taken })
     }
+}
+
+fn order(worker: &Worker, graph: &TaskGraph, here: usize) -> Order {
+    let tasks = graph.of(worker.rank()).len() as u64;
+    Order { workers: graph.workers(), here, digest: graph.digest(), tasks, arrays: graph.shapes().len() }
 }
 
 fn misfit(graph: &TaskGraph, array: usize, area: &InPlace) -> Option<String> {

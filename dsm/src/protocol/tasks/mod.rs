@@ -21,8 +21,6 @@ pub(crate) use self::opening::{OpeningWords, Past};
 #[cfg(not(loom))]
 pub use self::region::{Region, Span, merged};
 #[cfg(not(loom))]
-pub(crate) use self::rows::Places;
-#[cfg(not(loom))]
 pub use self::rows::{RowError, RowList, RowPlan, Touched};
 #[cfg(not(loom))]
 pub(crate) use self::words::MOST_TASKS;

@@ -7,7 +7,7 @@ use crate::api::worker::Worker;
 use crate::engine::shared::Shared;
 use crate::error::{Error, Rank, Result};
 use crate::protocol::ownership;
-use crate::protocol::tasks::Places;
+use crate::protocol::tasks::crossing::Places;
 use fnv::FnvHasher;
 use std::cmp::Reverse;
 use std::hash::{Hash, Hasher};
@@ -15,9 +15,9 @@ use std::hash::{Hash, Hasher};
 /// Where the workers of a run and the owners of its areas are.
 ///
 /// # Errors
-/// [`Error::Tasks`] for workers that the hosts have no ranks for, and for an area whose owner is not known; [`Error::InvalidArea`] for one of another host that cannot be; [`Error::OtherJob`],
-/// [`Error::Deleted`].
-pub(in crate::api::tasks) fn places(worker: &Worker, workers: usize, areas: &[InPlace]) -> Result<Places> {
+/// [`Error::Tasks`] for workers that the hosts have no ranks for, and for an area whose owner is not known; [`Error::InvalidArea`] for one
+/// of another host that is not sent on demand; [`Error::OtherJob`], [`Error::Deleted`].
+pub(super) fn places(worker: &Worker, workers: usize, areas: &[InPlace]) -> Result<Places> {
     let segment = &worker.shared().segment;
     let (hosts, here) = (segment.config().hosts as usize, segment.config().here as usize);
     let host_of = |rank: Rank| {
@@ -52,14 +52,14 @@ pub(in crate::api::tasks) fn places(worker: &Worker, workers: usize, areas: &[In
 
 /// What a worker says of a run before all meet.
 #[derive(Debug)]
-pub(in crate::api::tasks) struct Announced {
-    pub(in crate::api::tasks) places: Places,
+pub(super) struct Announced {
+    pub(super) places: Places,
     digest: u64,
 }
 
-/// Says to all workers that this one is about to begin a run, and makes the copies of arrays that are its affair. `unit_bytes` has the
-/// bytes of each area.
-pub(in crate::api::tasks) fn announce(
+/// Says to all workers that this one is about to begin a run, and makes the replicas that are its affair. `bytes` has those of each
+/// area.
+pub(super) fn announce(
     worker: &mut Worker,
     order: &Order,
     places: Places,
@@ -82,7 +82,7 @@ pub(in crate::api::tasks) fn announce(
 }
 
 /// Says to all workers that this one does not begin the run that it has announced, if it has.
-pub(in crate::api::tasks) fn refuse(worker: &mut Worker, announced: Option<&Announced>) -> Result<()> {
+pub(super) fn refuse(worker: &mut Worker, announced: Option<&Announced>) -> Result<()> {
     let rings = Rings::of(worker)?;
     let mut rings = rings.borrow_mut();
     rings.begin(worker, announced.map_or(0, |announced| announced.digest), State::Refused)
@@ -115,11 +115,7 @@ fn objection(head: &Head, digest: u64) -> Option<Objection> {
 /// # Errors
 /// [`Error::Tasks`] if another worker has described other tasks; [`Error::TaskLeft`] for one that could not begin, or has gone;
 /// [`Error::NoSuchWorker`].
-pub(in crate::api::tasks) fn meet(
-    worker: &mut Worker,
-    announced: &Announced,
-    areas: &[InPlace],
-) -> Result<Vec<InPlace>> {
+pub(super) fn meet(worker: &mut Worker, announced: &Announced, areas: &[InPlace]) -> Result<Vec<InPlace>> {
     let rings = Rings::of(worker)?;
     let mut rings = rings.borrow_mut();
     let rank = worker.rank();

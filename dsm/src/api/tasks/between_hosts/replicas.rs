@@ -40,7 +40,7 @@ pub(super) fn make(
             let recalled = opened.close(worker)?;
             // SAFETY: it is opened again at once, and nobody has its elements in the new epoch before all workers of the job have met in the
             // barrier after this, where what was lent in the last epoch ends.
-            unsafe { recalled.without_readers() }
+            unsafe { recalled.without_waiting() }
         }
         kept => {
             if let Some(Replica { area, .. }) = kept {

@@ -41,14 +41,21 @@ pub(super) struct Outgoing {
     /// Where the stream begins.
     start: usize,
     capacity: usize,
+    /// How much of the stream is in place there, as far as this worker has heard.
+    acked: u64,
     /// By rank of the host: how much of its stream is in place here, as was said last.
     said: Vec<u64>,
 }
 
 impl Outgoing {
-    /// How many bytes there is room for, if the readers have `placed` bytes in place.
-    pub(super) fn room(&self, placed: u64) -> usize {
-        self.capacity - (self.head.sent - placed.max(self.head.base)) as usize
+    /// How many bytes there is room for.
+    pub(super) fn room(&self) -> usize {
+        self.capacity - (self.head.sent - self.acked.max(self.head.base)) as usize
+    }
+
+    /// A reader says that so many bytes of the stream are in place.
+    pub(super) fn hear(&mut self, placed: u64) {
+        self.acked = self.acked.max(placed);
     }
 
     /// Adds bytes to the stream, for which there is room.
@@ -194,7 +201,7 @@ impl Rings {
         // place of theirs is not taken for what is of this one's.
         let sent = clock::now_ns() << 4;
         let head = Head { base: sent, sent, ..Head::default() };
-        Ok(Outgoing { owned, head, start, capacity, said: vec![0; ranks] })
+        Ok(Outgoing { owned, head, start, capacity, acked: 0, said: vec![0; ranks] })
     }
 
     /// Another run of this worker, or an attempt: what it says of itself from now on.

@@ -5,8 +5,10 @@
 //! by the worker that wrote it last, after the task that did. As who touches it waits for that task, and whoever writes it next
 //! waits for those who have touched it, what has come may be put in place at any time before the task that needs it: no task of the
 //! host touches it meanwhile.
+mod places;
 mod position;
 
+pub(crate) use self::places::{Kept, Places};
 pub(crate) use self::position::Position;
 use crate::error::Rank;
 
@@ -18,18 +20,20 @@ pub(crate) struct Piece {
     pub(crate) count: u32,
 }
 
-/// In which passes a piece is sent after its task.
+/// When a piece is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum When {
-    /// In all: a later task of the same pass needs it.
+    /// Before the first task: what the array was before the run.
+    Before,
+    /// After its task in all passes: a later task of the same pass needs it.
     Always,
-    /// In all but the last: a task of the next pass does.
+    /// After its task in all passes but the last: a task of the next pass does.
     BeforeLast,
-    /// After the last, when all tasks are done: the host is the array's home, which has all of it in the end.
-    InEnd,
+    /// When all tasks are done: the host is the array's home, which has all of it in the end.
+    AtEnd,
 }
 
-/// Units that a worker sends to a host after one of its tasks of a pass.
+/// Units that a worker sends to a host: before its tasks, after one of them, or in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Sent {
     pub(crate) from: Rank,
@@ -44,72 +48,73 @@ pub(crate) struct Sent {
 /// What one worker sends to another host.
 #[derive(Debug, Default)]
 pub(crate) struct Route {
-    /// Before its first task: what the arrays were before the run.
-    initial: Vec<Piece>,
+    /// Before its first task.
+    pub(crate) initial: Vec<Piece>,
     /// Where the pieces of each task begin, in the order of tasks; the last, where they end. Empty if there are none.
     starts: Vec<u32>,
-    pieces: Vec<(When, Piece)>,
+    /// After tasks; whether in the last pass, too.
+    pieces: Vec<(bool, Piece)>,
+    /// When it has done all of them.
+    pub(crate) home: Vec<Piece>,
     /// By task, as bits: whether a worker of the host waits for it.
     told: Vec<u64>,
 }
 
-impl Route {
-    /// What is sent before the first task.
-    pub(crate) fn initial(&self) -> &[Piece] {
-        &self.initial
-    }
+/// The bytes of pieces; `unit_bytes` has the size of a unit of each array.
+pub(crate) fn bytes_of<'p>(pieces: impl IntoIterator<Item = &'p Piece>, unit_bytes: &[usize]) -> u64 {
+    let bytes = |piece: &Piece| u64::from(piece.count) * unit_bytes[piece.array as usize] as u64;
+    pieces.into_iter().map(bytes).sum()
+}
 
-    /// The bytes of what is sent before the first task; `unit_bytes` has the size of a unit of each array.
-    pub(crate) fn initial_bytes(&self, unit_bytes: &[usize]) -> u64 {
-        self.initial
-            .iter()
-            .map(|piece| u64::from(piece.count) * unit_bytes[piece.array as usize] as u64)
-            .sum()
+impl Route {
+    /// Adds what is sent next, in the order of `Sent`.
+    fn add(&mut self, one: &Sent) {
+        let piece = Piece { array: one.array, first: one.unit, count: one.count };
+        let follows = |last: &Piece| last.array == piece.array && last.first + last.count == piece.first;
+        let list = match one.when {
+            When::Before => &mut self.initial,
+            When::AtEnd => &mut self.home,
+            When::Always | When::BeforeLast => {
+                let (end, in_last) = (one.task as usize + 1, one.when == When::Always);
+                let is_new = self.starts.len() <= end;
+                self.starts.resize(self.starts.len().max(end + 1), self.pieces.len() as u32);
+                match self.pieces.last_mut() {
+                    Some((when, last)) if !is_new && *when == in_last && follows(last) => {
+                        last.count += piece.count;
+                    }
+                    _ => self.pieces.push((in_last, piece)),
+                }
+                self.starts[end] = self.pieces.len() as u32;
+                return;
+            }
+        };
+        match list.last_mut().filter(|last| follows(last)) {
+            Some(last) => last.count += piece.count,
+            None => list.push(piece),
+        }
     }
 
     /// The bytes of all that is sent in so many passes.
     fn bytes(&self, passes: usize, unit_bytes: &[usize]) -> u64 {
-        let times = |when: When| match when {
-            When::Always => passes,
-            When::BeforeLast => passes.saturating_sub(1),
-            When::InEnd => passes.min(1),
-        };
-        let bytes = |(when, piece): &(When, Piece)| {
-            times(*when) as u64 * u64::from(piece.count) * unit_bytes[piece.array as usize] as u64
-        };
-        let initial = if passes == 0 { 0 } else { self.initial_bytes(unit_bytes) };
-        initial + self.pieces.iter().map(bytes).sum::<u64>()
-    }
-
-    fn of(&self, task: usize) -> &[(When, Piece)] {
-        match (self.starts.get(task), self.starts.get(task + 1)) {
-            (Some(start), Some(end)) => &self.pieces[*start as usize..*end as usize],
-            _ => &[],
-        }
+        let Some(before_last) = passes.checked_sub(1) else { return 0 };
+        let in_last = self.pieces.iter().filter(|(in_last, _)| *in_last).map(|(_, piece)| piece);
+        let all = self.pieces.iter().map(|(_, piece)| piece);
+        bytes_of(self.initial.iter().chain(&self.home).chain(in_last), unit_bytes)
+            + before_last as u64 * bytes_of(all, unit_bytes)
     }
 
     /// What is sent after a task of a pass, the last one or another.
     pub(crate) fn after(&self, task: usize, is_last: bool) -> impl Iterator<Item = Piece> + '_ {
-        let is_due = move |(when, piece): &(When, Piece)| is_sent(*when, is_last).then_some(*piece);
-        self.of(task).iter().filter_map(is_due)
-    }
-
-    /// What is sent when the worker has done all its tasks.
-    pub(crate) fn home(&self) -> impl Iterator<Item = Piece> + '_ {
-        self.pieces.iter().filter_map(|(when, piece)| (*when == When::InEnd).then_some(*piece))
+        let pieces = match (self.starts.get(task), self.starts.get(task + 1)) {
+            (Some(start), Some(end)) => &self.pieces[*start as usize..*end as usize],
+            _ => &[],
+        };
+        pieces.iter().filter_map(move |(in_last, piece)| (*in_last || !is_last).then_some(*piece))
     }
 
     /// Whether a worker of the host waits for a task.
     pub(crate) fn tells(&self, task: usize) -> bool {
         self.told.get(task / 64).is_some_and(|word| word >> (task % 64) & 1 != 0)
-    }
-}
-
-fn is_sent(when: When, is_last: bool) -> bool {
-    match when {
-        When::Always => true,
-        When::BeforeLast => !is_last,
-        When::InEnd => false,
     }
 }
 
@@ -125,44 +130,22 @@ pub(crate) struct Crossing {
 }
 
 impl Crossing {
-    /// From all units that are sent, and those that are before the first tasks: of the first worker of a host to another. `told` has
-    /// tasks for which a worker of a host waits.
+    /// From all units that are sent. `told` has tasks for which a worker of a host waits: whose, the host, and the task.
     pub(crate) fn new(
         workers: usize,
         hosts: usize,
-        tasks: usize,
-        mut initial: Vec<Sent>,
         mut sent: Vec<Sent>,
-        told: impl Iterator<Item = (Rank, usize, usize)>,
+        told: Vec<(Rank, usize, usize)>,
     ) -> Crossing {
         let mut routes: Vec<Route> = (0..workers * hosts).map(|_| Route::default()).collect();
-        initial.sort_unstable();
         sent.sort_unstable();
-        for one in &initial {
-            let route = &mut routes[one.from as usize * hosts + one.to as usize];
-            match route.initial.last_mut() {
-                Some(last) if follows(*last, one) => last.count += one.count,
-                _ => route.initial.push(piece(one)),
-            }
-        }
-        for of_route in sent.chunk_by(|one, other| (one.from, one.to) == (other.from, other.to)) {
-            let route = &mut routes[of_route[0].from as usize * hosts + of_route[0].to as usize];
-            for one in of_route {
-                let is_new = route.starts.len() <= one.task as usize + 1;
-                route.starts.resize(route.starts.len().max(one.task as usize + 2), route.pieces.len() as u32);
-                match route.pieces.last_mut() {
-                    Some((when, last)) if !is_new && *when == one.when && follows(*last, one) => {
-                        last.count += one.count;
-                    }
-                    _ => route.pieces.push((one.when, piece(one))),
-                }
-                route.starts[one.task as usize + 1] = route.pieces.len() as u32;
-            }
+        for one in &sent {
+            routes[one.from as usize * hosts + one.to as usize].add(one);
         }
         for (from, to, task) in told {
-            let route = &mut routes[from as usize * hosts + to];
-            route.told.resize(route.told.len().max(tasks.div_ceil(64)), 0);
-            route.told[task / 64] |= 1 << (task % 64);
+            let told = &mut routes[from as usize * hosts + to].told;
+            told.resize(told.len().max(task / 64 + 1), 0);
+            told[task / 64] |= 1 << (task % 64);
         }
         Crossing { hosts, routes, needs: Vec::new() }
     }
@@ -193,12 +176,4 @@ impl Crossing {
         }
         all
     }
-}
-
-fn piece(one: &Sent) -> Piece {
-    Piece { array: one.array, first: one.unit, count: one.count }
-}
-
-fn follows(last: Piece, one: &Sent) -> bool {
-    last.array == one.array && last.first + last.count == one.unit
 }

@@ -1,5 +1,5 @@
 //! How far a stream of pieces is: what comes next, in the order in which it is sent.
-use super::{Piece, Route, When, is_sent};
+use super::{Piece, Route};
 
 /// Bytes of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) struct Position {
     /// Bytes before it.
     pub(crate) bytes: u64,
     is_begun: bool,
-    /// The place among the pieces of a pass, or of those before the first task.
+    /// The place among the pieces of a pass, those before the first task, or those in the end.
     at: usize,
     pass: usize,
     /// Bytes of the piece that come before it.
@@ -27,33 +27,29 @@ pub(crate) struct Position {
 impl Position {
     /// The piece that is next; `None` behind the last.
     fn piece(&mut self, route: &Route, passes: usize) -> Option<Piece> {
+        if passes == 0 {
+            return None;
+        }
         if !self.is_begun {
-            if passes > 0
-                && let Some(piece) = route.initial.get(self.at)
-            {
+            if let Some(piece) = route.initial.get(self.at) {
                 return Some(*piece);
             }
             (self.is_begun, self.at) = (true, 0);
         }
         while self.pass < passes {
             let is_last = self.pass + 1 == passes;
-            let rest = &route.pieces[self.at..];
-            if let Some(skipped) = rest.iter().position(|(when, _)| is_sent(*when, is_last)) {
+            let is_sent = |(in_last, _): &(bool, Piece)| *in_last || !is_last;
+            if let Some(skipped) = route.pieces[self.at..].iter().position(is_sent) {
                 self.at += skipped;
                 return Some(route.pieces[self.at].1);
             }
             (self.pass, self.at) = (self.pass + 1, 0);
         }
-        if passes == 0 {
-            return None;
-        }
-        let rest = route.pieces.get(self.at..)?;
-        self.at += rest.iter().position(|(when, _)| *when == When::InEnd)?;
-        Some(route.pieces[self.at].1)
+        route.home.get(self.at).copied()
     }
 
-    /// The next stretch, of `most` bytes at most, which comes before the place from then on; `unit_bytes` has the size of a unit of each array.
-    /// `None` at the end.
+    /// The next stretch, of `most` bytes at most, which comes before the place from then on; `None` at the end. `unit_bytes` has the size of
+    /// a unit of each array.
     pub(crate) fn next(
         &mut self,
         route: &Route,

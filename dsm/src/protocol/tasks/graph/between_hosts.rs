@@ -1,10 +1,9 @@
 //! Which elements of a graph's arrays go from host to host, found in one sweep over its tasks in an order in which they can run.
 use super::{Region, TaskGraph};
 use crate::error::Rank;
-use crate::protocol::tasks::Places;
-use crate::protocol::tasks::crossing::{Crossing, Sent, When};
+use crate::protocol::tasks::crossing::{Crossing, Places, Sent, When};
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// Hosts are bits of a word.
 const MOST_HOSTS: usize = 64;
@@ -141,24 +140,21 @@ impl Sweep<'_> {
     fn look_at(&mut self, graph: &TaskGraph, rank: Rank, number: usize) -> Result<(), Unsendable> {
         for access in &graph.of(rank)[number].accesses {
             let (array, shape) = (access.array as u32, &graph.shapes[access.array]);
-            let mut runs = Vec::new();
+            let runs_of = |regions: &[Region]| {
+                let mut runs = Vec::new();
+                let each = |region| for_each_run(region, shape, |first, count| runs.push((first, count)));
+                regions.iter().for_each(each);
+                runs
+            };
             // What is written is among what is read.
-            access
-                .reads
-                .iter()
-                .for_each(|region| for_each_run(region, shape, |at, len| runs.push((at, len))));
-            let read = runs.len();
-            access
-                .writes
-                .iter()
-                .for_each(|region| for_each_run(region, shape, |at, len| runs.push((at, len))));
-            self.runs += runs.len();
+            let (read, written) = (runs_of(&access.reads), runs_of(&access.writes));
+            self.runs += read.len() + written.len();
             if self.runs > MOST_RUNS {
                 return Err(Unsendable::Places);
             }
             let task = (rank, number as u32);
-            runs[..read].iter().for_each(|run| self.touch(array, *run, task));
-            for run in &runs[read..] {
+            read.iter().for_each(|run| self.touch(array, *run, task));
+            for run in &written {
                 self.touch(array, *run, task);
                 self.write(array, *run, task);
             }
@@ -174,20 +170,29 @@ impl Sweep<'_> {
                 if let Some((from, task)) = same.writer
                     && same.has >> home & 1 == 0
                 {
-                    let (to, when, count) = (home as u32, When::InEnd, same.end - unit);
+                    let (to, when, count) = (home as u32, When::AtEnd, same.end - unit);
                     self.sent.push(Sent { from, to, task, when, array, unit: *unit, count });
                 }
             }
         }
     }
 
-    fn initial(&self) -> Vec<Sent> {
-        let sent = |&(host, array, unit, count): &(usize, u32, u32, u32)| {
+    /// What is needed before the first tasks.
+    fn send_before(&mut self) {
+        for (host, array, unit, count) in std::mem::take(&mut self.before) {
             let home = self.places.homes[array as usize];
-            let from = self.places.first_of(home).filter(|_| home != host)?;
-            Some(Sent { from, to: host as u32, task: 0, when: When::Always, array, unit, count })
-        };
-        self.before.iter().filter_map(sent).collect()
+            if let Some(from) = self.places.first_of(home).filter(|_| home != host) {
+                self.sent.push(Sent {
+                    from,
+                    to: host as u32,
+                    task: 0,
+                    when: When::Before,
+                    array,
+                    unit,
+                    count,
+                });
+            }
+        }
     }
 }
 
@@ -197,13 +202,7 @@ impl TaskGraph {
     /// # Errors
     /// [`Unsendable`].
     pub(crate) fn crossing_of(&self, places: &Places) -> Result<Arc<Crossing>, Unsendable> {
-        let mut made = self.crossing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, crossing)) = made.as_ref().filter(|(of, _)| of == places) {
-            return Ok(crossing.clone());
-        }
-        let crossing = Arc::new(self.crossing(places)?);
-        *made = Some((places.clone(), crossing.clone()));
-        Ok(crossing)
+        self.crossing.of(places, || self.crossing(places))
     }
 
     fn crossing(&self, places: &Places) -> Result<Crossing, Unsendable> {
@@ -235,22 +234,21 @@ impl TaskGraph {
                 }
             }
         }
+        sweep.send_before();
         sweep.send_home();
-        let initial = sweep.initial();
-        let waits = (0..).zip(&self.tasks).flat_map(|(rank, tasks): (Rank, _)| {
+        let Sweep { sent, needs, .. } = sweep;
+        let mut told = Vec::new();
+        let mut waits = |rank: usize, other: Rank, count: u64| {
+            let host = places.host_of[rank];
+            if count > 0 && places.host_of[other as usize] != host {
+                told.push((other, host, count as usize - 1));
+            }
+        };
+        for (rank, (tasks, needs)) in self.tasks.iter().zip(&needs).enumerate() {
             let after = tasks.iter().flat_map(|task| &task.after);
-            after.map(move |(other, count)| (rank, *other, *count as u64))
-        });
-        let needed = (0..).zip(&sweep.needs);
-        let needed =
-            needed.flat_map(|(rank, needs): (Rank, _)| needs.iter().map(move |need| (rank, need.1, need.2)));
-        let told = waits.chain(needed).filter(|(.., count)| *count > 0).filter_map(|(rank, other, count)| {
-            let host = places.host_of[rank as usize];
-            (places.host_of[other as usize] != host).then_some((other, host, count as usize - 1))
-        });
-        let tasks = self.tasks.iter().map(Vec::len).max().unwrap_or(0);
-        let told: Vec<_> = told.collect();
-        let (sent, needs) = (sweep.sent, sweep.needs);
-        Ok(Crossing::new(workers, places.hosts, tasks, initial, sent, told.into_iter()).with_needs(needs))
+            after.for_each(|(other, count)| waits(rank, *other, *count as u64));
+            needs.iter().for_each(|(_, other, count)| waits(rank, *other, *count));
+        }
+        Ok(Crossing::new(workers, places.hosts, sent, told).with_needs(needs))
     }
 }

@@ -1,7 +1,7 @@
 //! Random graphs over several hosts: whatever comes late, a task finds its elements as those before it left them.
 use super::between_hosts::for_each_run;
 use super::*;
-use crate::protocol::tasks::crossing::Piece;
+use crate::protocol::tasks::crossing::{Piece, Places};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -125,7 +125,7 @@ fn check(graph: &TaskGraph, order: &Order, places: &Places, choices: &[u8]) -> R
         let here = places.host_of[worker];
         known[here][worker] = Some(0);
         for host in (0..HOSTS).filter(|host| *host != here) {
-            let initial = crossing.route(worker as Rank, host).initial().to_vec();
+            let initial = crossing.route(worker as Rank, host).initial.clone();
             streams[worker][host].push_back((values(&copies[here], initial), 0));
         }
     }
@@ -186,7 +186,7 @@ fn check(graph: &TaskGraph, order: &Order, places: &Places, choices: &[u8]) -> R
     let all: Vec<usize> = graph.tasks.iter().map(Vec::len).collect();
     prop_assert_eq!(&done[..], &all[..], "nobody is ready");
     for worker in 0..3 {
-        let home = crossing.route(worker as Rank, places.homes[0]).home().collect();
+        let home = crossing.route(worker as Rank, places.homes[0]).home.clone();
         for (at, value) in values(&copies[places.host_of[worker]], home) {
             copies[places.homes[0]][at] = value;
         }

@@ -4,12 +4,11 @@ mod between_hosts;
 mod near;
 
 use self::near::{Blocks, Near};
-use super::crossing::Crossing;
-use super::{MOST_TASKS, Places, Region, Span, merged};
+use super::crossing::Kept;
+use super::{MOST_TASKS, Region, Span, merged};
 use crate::error::Rank;
 use fnv::FnvHasher;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex};
 
 /// The elements of one array that a task may access.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -98,7 +97,7 @@ pub struct TaskGraph {
     clocks: Clocks,
     digest: u64,
     /// What goes between hosts, where workers and arrays were last.
-    crossing: Mutex<Option<(Places, Arc<Crossing>)>>,
+    crossing: Kept,
 }
 
 impl TaskGraph {
@@ -128,7 +127,7 @@ impl TaskGraph {
         clocks.check_races(&Blocks::of(&shapes, &tasks), &tasks)?;
         let mut hash = FnvHasher::default();
         (&shapes, &tasks).hash(&mut hash);
-        Ok(TaskGraph { shapes, tasks, clocks, digest: hash.finish(), crossing: Mutex::default() })
+        Ok(TaskGraph { shapes, tasks, clocks, digest: hash.finish(), crossing: Kept::default() })
     }
 
     /// How many workers it is for.

@@ -1,26 +1,8 @@
 //! Which rows of a plan go from host to host, found in one sweep over its batches.
 use super::{RowError, RowPlan};
 use crate::error::Rank;
-use crate::protocol::tasks::crossing::{Crossing, Sent, When};
-use std::sync::{Arc, PoisonError};
-
-/// Where the workers and the arrays of a plan are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Places {
-    /// How many hosts there are.
-    pub(crate) hosts: usize,
-    /// The host of each worker.
-    pub(crate) host_of: Vec<usize>,
-    /// The host of each array's owner, which has all of it before a run, and after it.
-    pub(crate) homes: Vec<usize>,
-}
-
-impl Places {
-    /// The first worker of the plan on a host.
-    pub(crate) fn first_of(&self, host: usize) -> Option<Rank> {
-        self.host_of.iter().position(|of| *of == host).map(|rank| rank as Rank)
-    }
-}
+use crate::protocol::tasks::crossing::{Crossing, Places, Sent, When};
+use std::sync::Arc;
 
 /// Who wrote a row last in the pass, if anybody: the worker, and its batch.
 type Writer = Option<(Rank, u32)>;
@@ -86,9 +68,13 @@ impl Sweep<'_> {
         self.has[array as usize][word] & bit != 0
     }
 
-    /// What the next pass needs, and what the arrays' homes do in the end.
-    fn send_at_end(&mut self) {
-        for (host, array, row) in self.before.clone() {
+    /// What is needed before the first batches, what the next pass needs, and what the arrays' homes do in the end.
+    fn send_beside_tasks(&mut self) {
+        for (host, array, row) in std::mem::take(&mut self.before) {
+            let home = self.places.homes[array as usize];
+            if let Some(first) = self.places.first_of(home).filter(|_| home != host) {
+                self.send((first, 0), host, When::Before, array, row);
+            }
             if let Some(writer) = self.writers[array as usize][row as usize]
                 && !self.has_it(host, array, row)
             {
@@ -100,20 +86,10 @@ impl Sweep<'_> {
                 if let Some(writer) = self.writers[array as usize][row as usize]
                     && !self.has_it(home, array, row)
                 {
-                    self.send(writer, home, When::InEnd, array, row);
+                    self.send(writer, home, When::AtEnd, array, row);
                 }
             }
         }
-    }
-
-    /// What hosts have to have before the first batches.
-    fn initial(&self) -> Vec<Sent> {
-        let is_away = |(host, array, _): &&(usize, u32, u32)| self.places.homes[*array as usize] != *host;
-        let sent = |&(host, array, unit): &(usize, u32, u32)| {
-            let from = self.places.first_of(self.places.homes[array as usize])?;
-            Some(Sent { from, to: host as u32, task: 0, when: When::Always, array, unit, count: 1 })
-        };
-        self.before.iter().filter(is_away).filter_map(sent).collect()
     }
 }
 
@@ -123,13 +99,7 @@ impl RowPlan {
     /// # Errors
     /// [`RowError::NoMemory`].
     pub(crate) fn crossing_of(&self, places: &Places) -> Result<Arc<Crossing>, RowError> {
-        let mut made = self.crossing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, crossing)) = made.as_ref().filter(|(of, _)| of == places) {
-            return Ok(crossing.clone());
-        }
-        let crossing = Arc::new(self.crossing(places)?);
-        *made = Some((places.clone(), crossing.clone()));
-        Ok(crossing)
+        self.crossing.of(places, || self.crossing(places))
     }
 
     /// What goes from host to host in a run of the plan. Each home has a worker of the plan.
@@ -153,10 +123,8 @@ impl RowPlan {
                 sweep.look_at(batch, rank);
             }
         }
-        sweep.send_at_end();
-        let initial = sweep.initial();
-        let told = self.told(places);
-        Ok(Crossing::new(self.workers(), places.hosts, self.batches, initial, sweep.sent, told.into_iter()))
+        sweep.send_beside_tasks();
+        Ok(Crossing::new(self.workers(), places.hosts, sweep.sent, self.told(places)))
     }
 
     /// Batches for which a worker of another host waits: whose, the host, and the batch.

@@ -1,8 +1,7 @@
 //! Random plans over several hosts: whatever comes late, a batch finds its rows as all batches before it left them.
-use super::between_hosts::Places;
 use super::tests::{made, random, without_races};
 use super::*;
-use crate::protocol::tasks::crossing::{Crossing, Piece, Position};
+use crate::protocol::tasks::crossing::{Crossing, Piece, Places, Position};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -43,7 +42,7 @@ impl World<'_> {
                 if host == here {
                     self.known[host][worker] = Some(0);
                 } else {
-                    let initial = self.crossing.route(worker as Rank, host).initial();
+                    let initial = &self.crossing.route(worker as Rank, host).initial;
                     let message = (self.values(here, initial.iter().copied()), 0);
                     self.streams[worker][host].push_back(message);
                 }
@@ -166,7 +165,7 @@ fn check(plan: &RowPlan, places: &Places, crossing: Crossing, choices: &[u8]) {
     assert_eq!(world.done, vec![(PASSES * plan.batches()) as u64; workers], "nobody is ready");
     for worker in 0..workers {
         for host in 0..hosts {
-            let home: Vec<Piece> = world.crossing.route(worker as Rank, host).home().collect();
+            let home = world.crossing.route(worker as Rank, host).home.clone();
             let message = (world.values(places.host_of[worker], home), 0);
             world.streams[worker][host].push_back(message);
             world.take_in(worker, host);
@@ -221,7 +220,7 @@ proptest! {
             let route = crossing.route(worker as Rank, host);
             let sent = (0..PASSES).flat_map(|pass| (0..batches).map(move |batch| (pass, batch)));
             let sent = sent.flat_map(|(pass, batch)| route.after(batch, pass + 1 == PASSES));
-            let all = route.initial().iter().copied().chain(sent).chain(route.home());
+            let all = route.initial.iter().copied().chain(sent).chain(route.home.iter().copied());
             let bytes = all.flat_map(|piece| {
                 let start = piece.first as usize * 24;
                 (start..start + piece.count as usize * 24).map(move |byte| (piece.array as usize, byte))

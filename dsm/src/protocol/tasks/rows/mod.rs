@@ -4,14 +4,12 @@ mod between_hosts;
 mod lists;
 mod waits;
 
-pub(crate) use self::between_hosts::Places;
 pub use self::lists::{RowList, Touched};
 use self::waits::Waits;
 use super::MOST_TASKS;
-use super::crossing::Crossing;
+use super::crossing::Kept;
 use crate::error::Rank;
 use std::hash::Hasher;
-use std::sync::{Arc, Mutex};
 
 /// Why rows and batches are no [`RowPlan`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -121,7 +119,7 @@ pub struct RowPlan {
     waits: Vec<Waits>,
     digest: u64,
     /// What goes between hosts, where workers and arrays were last.
-    crossing: Mutex<Option<(Places, Arc<Crossing>)>>,
+    crossing: Kept,
 }
 
 impl RowPlan {
@@ -142,7 +140,7 @@ impl RowPlan {
         }
         let waits = Waits::of(&arrays, batches, &touched)?;
         let digest = digest(&arrays, batches, &touched);
-        Ok(RowPlan { arrays, batches, touched, waits, digest, crossing: Mutex::default() })
+        Ok(RowPlan { arrays, batches, touched, waits, digest, crossing: Kept::default() })
     }
 
     /// Whether there can be a plan of this size: rows of each array, batches, workers.
