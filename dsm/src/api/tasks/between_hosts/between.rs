@@ -1,44 +1,19 @@
 //! One worker's part in what goes between hosts in a run: what it sends, what it puts in place, and whom it tells of what.
 use super::announce::Announced;
-use super::head::{Head, State};
+use super::head::State;
+use super::planned::Planned;
 use super::rings::{Outgoing, Rings};
+use super::sender::{Here, Sender};
 use crate::api::tasks::part::{InPlace, Part, incarnation, words};
 use crate::api::worker::Worker;
 use crate::engine::shared::Shared;
-use crate::engine::wait::{futex_wake_all, low_half};
 use crate::error::{Error, Rank, Result};
-use crate::protocol::tasks::crossing::{Crossing, Piece, Position, bytes_of};
-use crate::protocol::tasks::{Done, OpenInbox};
+use crate::protocol::tasks::Done;
+use crate::protocol::tasks::crossing::Piece;
 use crate::segment::mapping::Segment;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// What of a plan a run between hosts needs.
-#[derive(Debug)]
-pub(super) struct Planned {
-    pub(super) crossing: Arc<Crossing>,
-    /// How often each worker goes through its tasks, and the tasks of this one in each pass.
-    pub(super) passes: usize,
-    pub(super) tasks: usize,
-    /// By array: bytes of a unit.
-    pub(super) unit_bytes: Vec<usize>,
-}
-
-/// What a worker of another host sends here in a run.
-#[derive(Debug)]
-struct Sender {
-    rank: Rank,
-    run: u64,
-    base: u64,
-    position: Position,
-    /// Bytes that come before its first task.
-    initial: u64,
-    /// What was found of it last, all of which is in place.
-    seen: Option<Head>,
-    /// It will do no more of its tasks.
-    is_over: bool,
-}
 
 /// One worker's part in what goes between hosts in a run.
 #[derive(Debug)]
@@ -79,12 +54,7 @@ impl Between {
             }
             let (head, _) =
                 rings.borrow().incoming(rank).ok_or(Error::NoSuchWorker { rank })?.look(worker)?;
-            let initial = match planned.passes {
-                0 => 0,
-                _ => bytes_of(&planned.crossing.route(rank, here).initial, &planned.unit_bytes),
-            };
-            let (run, base, position) = (head.run, head.base, Position::default());
-            senders.push(Sender { rank, run, base, position, initial, seen: None, is_over: false });
+            senders.push(Sender::new(rank, &head, &planned, here));
         }
         let is_neighbour =
             |rank: &Rank| announced.places.host_of[*rank as usize] == here && *rank != worker.rank();
@@ -298,8 +268,17 @@ impl Between {
     /// Puts in place what has come from other hosts, and tells them of a worker here that is gone.
     fn take_in(&mut self, worker: &mut Worker) -> Result<()> {
         for at in 0..self.senders.len() {
-            self.take_from(worker, at)?;
-            let rank = self.senders[at].rank;
+            let here = Here {
+                shared: &self.shared,
+                rank: self.rank,
+                number: self.number,
+                planned: &self.planned,
+                areas: &self.areas,
+                rings: &self.rings,
+            };
+            let sender = &mut self.senders[at];
+            sender.take_in(worker, &here)?;
+            let rank = sender.rank;
             let placed = self.segment().all_seats()[rank as usize].inbox.placed();
             let Some(host) = self.segment().host_of(rank) else { continue };
             let number = (rank - self.segment().ranks_of(host).start) as usize;
@@ -308,77 +287,6 @@ impl Between {
             }
         }
         self.note_gone(worker)
-    }
-
-    fn take_from(&mut self, worker: &Worker, at: usize) -> Result<()> {
-        let rings = self.rings.borrow();
-        let sender = &mut self.senders[at];
-        if sender.is_over {
-            return Ok(());
-        }
-        let rank = sender.rank;
-        let Some(ring) = rings.incoming(rank) else { return Ok(()) };
-        let looked = if ring.is_left() { None } else { Some(ring.look(worker)?) };
-        let theirs = words(&self.shared, rank);
-        let Some((head, bytes)) = looked.filter(|(head, _)| head.run == sender.run) else {
-            // It has left the job, or has begun another run.
-            let Some(_inbox) = open_inbox(&self.shared, self.rank, rank) else { return Ok(()) };
-            theirs.leave_for(self.number, None);
-            sender.is_over = true;
-            return Ok(());
-        };
-        if sender.seen == Some(head) {
-            return Ok(());
-        }
-        let Some(inbox) = open_inbox(&self.shared, self.rank, rank) else { return Ok(()) };
-        let here = self.shared.segment.config().here as usize;
-        let route = self.planned.crossing.route(rank, here);
-        let mut placed = inbox.placed(sender.run, sender.base);
-        while sender.base + sender.position.bytes < head.sent {
-            let came = sender.base + sender.position.bytes;
-            let most = (if came < placed { placed } else { head.sent }) - came;
-            let next =
-                sender.position.next(route, self.planned.passes, &self.planned.unit_bytes, most as usize);
-            let Some(stretch) = next else { break };
-            if came >= placed {
-                let to = self.areas[stretch.array].start()?.wrapping_add(stretch.start);
-                // SAFETY: bytes of the array's area on this host, which is open, of units that the plan has (`Position`). No task here
-                // touches them before the words say that the sender has done its task, and those that did before are done, which the
-                // sender has waited for (`crossing`). One worker at a time puts in place, and what it writes again if one died
-                // meanwhile are the same bytes.
-                unsafe { ring.copy(bytes, came, to, stretch.bytes) };
-            }
-        }
-        placed = placed.max(sender.base + sender.position.bytes);
-        inbox.set_placed(placed);
-        let is_begun = sender.position.bytes >= sender.initial;
-        let mut slept = is_begun && theirs.begin_for(self.number);
-        match head.state {
-            State::Begun | State::Finished if is_begun => {
-                slept |= theirs.catch_up(self.number, head.done, head.state == State::Finished);
-            }
-            State::Begun | State::Finished => {}
-            State::None | State::Left | State::Refused => {
-                theirs.leave_for(self.number, head.blamed.checked_sub(1));
-                slept = true;
-            }
-        }
-        sender.is_over = !matches!(head.state, State::Begun);
-        sender.seen = Some(head);
-        drop(inbox);
-        if let Some(gone) = head.gone.checked_sub(1) {
-            let gone = gone as Rank;
-            if let Some(_inbox) = open_inbox(&self.shared, self.rank, gone) {
-                words(&self.shared, gone).leave_for(self.number, None);
-                futex_wake_all(low_half(words(&self.shared, gone).futex()));
-            } else {
-                sender.seen = None;
-            }
-        }
-        if slept {
-            futex_wake_all(low_half(theirs.futex()));
-        }
-        Ok(())
     }
 
     /// Ends the run: if this worker has done all its tasks, sends what goes home, and waits until all that other hosts send here is in place,
@@ -441,12 +349,6 @@ impl Between {
             out.leave(because_of);
         }
     }
-}
-
-/// The inbox of a worker of another host, unless another worker than `me` has it.
-fn open_inbox(shared: &Shared, me: Rank, rank: Rank) -> Option<OpenInbox<'_>> {
-    let is_gone = |rank, its| shared.is_gone(rank) || incarnation(shared, rank) != its;
-    shared.segment.all_seats()[rank as usize].inbox.open((me, incarnation(shared, me)), is_gone)
 }
 
 impl Drop for Between {

@@ -9,12 +9,14 @@ mod anew;
 mod announce;
 mod between;
 mod head;
+mod planned;
 mod replicas;
 mod rings;
+mod sender;
 
 use self::announce::{Announced, announce, meet, places, refuse};
 pub(super) use self::between::Between;
-use self::between::Planned;
+use self::planned::Planned;
 use super::part::{InPlace, Order, Part};
 use crate::api::worker::Worker;
 use crate::error::{Error, Result};

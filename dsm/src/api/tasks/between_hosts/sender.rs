@@ -1,0 +1,129 @@
+//! What comes from a worker of another host: it is put in place, and the words of the sender's seat here say how far that one is.
+use super::head::{Head, State};
+use super::planned::Planned;
+use super::rings::Rings;
+use crate::api::tasks::part::{InPlace, incarnation, words};
+use crate::api::worker::Worker;
+use crate::engine::shared::Shared;
+use crate::engine::wait::{futex_wake_all, low_half};
+use crate::error::{Rank, Result};
+use crate::protocol::tasks::OpenInbox;
+use crate::protocol::tasks::crossing::{Position, bytes_of};
+use std::cell::RefCell;
+
+/// The worker that puts in place, and its part in the run.
+#[derive(Debug)]
+pub(super) struct Here<'h> {
+    pub(super) shared: &'h Shared,
+    pub(super) rank: Rank,
+    /// The number of the run on this host.
+    pub(super) number: u64,
+    pub(super) planned: &'h Planned,
+    /// By array.
+    pub(super) areas: &'h [InPlace],
+    pub(super) rings: &'h RefCell<Rings>,
+}
+
+/// What a worker of another host sends here in a run.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub(super) rank: Rank,
+    pub(super) run: u64,
+    base: u64,
+    position: Position,
+    /// Bytes that come before its first task.
+    initial: u64,
+    /// What was found of it last, all of which is in place.
+    seen: Option<Head>,
+    /// It will do no more of its tasks.
+    pub(super) is_over: bool,
+}
+
+impl Sender {
+    /// Worker `rank`, whose ring has this head when the run begins on host `here`.
+    pub(super) fn new(rank: Rank, head: &Head, planned: &Planned, here: usize) -> Sender {
+        let initial = match planned.passes {
+            0 => 0,
+            _ => bytes_of(&planned.crossing.route(rank, here).initial, &planned.unit_bytes),
+        };
+        let (run, base, position) = (head.run, head.base, Position::default());
+        Sender { rank, run, base, position, initial, seen: None, is_over: false }
+    }
+
+    /// Puts in place what has come of it, and says how far it is.
+    pub(super) fn take_in(&mut self, worker: &Worker, here: &Here<'_>) -> Result<()> {
+        let rings = here.rings.borrow();
+        if self.is_over {
+            return Ok(());
+        }
+        let rank = self.rank;
+        let Some(ring) = rings.incoming(rank) else { return Ok(()) };
+        let looked = if ring.is_left() { None } else { Some(ring.look(worker)?) };
+        let theirs = words(here.shared, rank);
+        let Some((head, bytes)) = looked.filter(|(head, _)| head.run == self.run) else {
+            // It has left the job, or has begun another run.
+            let Some(_inbox) = open_inbox(here.shared, here.rank, rank) else { return Ok(()) };
+            theirs.leave_for(here.number, None);
+            self.is_over = true;
+            return Ok(());
+        };
+        if self.seen == Some(head) {
+            return Ok(());
+        }
+        let Some(inbox) = open_inbox(here.shared, here.rank, rank) else { return Ok(()) };
+        let host = here.shared.segment.config().here as usize;
+        let route = here.planned.crossing.route(rank, host);
+        let mut placed = inbox.placed(self.run, self.base);
+        while self.base + self.position.bytes < head.sent {
+            let came = self.base + self.position.bytes;
+            let most = (if came < placed { placed } else { head.sent }) - came;
+            let next =
+                self.position.next(route, here.planned.passes, &here.planned.unit_bytes, most as usize);
+            let Some(stretch) = next else { break };
+            if came >= placed {
+                let to = here.areas[stretch.array].start()?.wrapping_add(stretch.start);
+                // SAFETY: bytes of the array's area on this host, which is open, of units that the plan has (`Position`). No task here
+                // touches them before the words say that the sender has done its task, and those that did before are done, which the
+                // sender has waited for (`crossing`). One worker at a time puts in place, and what it writes again if one died
+                // meanwhile are the same bytes.
+                unsafe { ring.copy(bytes, came, to, stretch.bytes) };
+            }
+        }
+        placed = placed.max(self.base + self.position.bytes);
+        inbox.set_placed(placed);
+        let is_begun = self.position.bytes >= self.initial;
+        let mut slept = is_begun && theirs.begin_for(here.number);
+        match head.state {
+            State::Begun | State::Finished if is_begun => {
+                slept |= theirs.catch_up(here.number, head.done, head.state == State::Finished);
+            }
+            State::Begun | State::Finished => {}
+            State::None | State::Left | State::Refused => {
+                theirs.leave_for(here.number, head.blamed.checked_sub(1));
+                slept = true;
+            }
+        }
+        self.is_over = !matches!(head.state, State::Begun);
+        self.seen = Some(head);
+        drop(inbox);
+        if let Some(gone) = head.gone.checked_sub(1) {
+            let gone = gone as Rank;
+            if let Some(_inbox) = open_inbox(here.shared, here.rank, gone) {
+                words(here.shared, gone).leave_for(here.number, None);
+                futex_wake_all(low_half(words(here.shared, gone).futex()));
+            } else {
+                self.seen = None;
+            }
+        }
+        if slept {
+            futex_wake_all(low_half(theirs.futex()));
+        }
+        Ok(())
+    }
+}
+
+/// The inbox of a worker of another host, unless another worker than `me` has it.
+fn open_inbox(shared: &Shared, me: Rank, rank: Rank) -> Option<OpenInbox<'_>> {
+    let is_gone = |rank, its| shared.is_gone(rank) || incarnation(shared, rank) != its;
+    shared.segment.all_seats()[rank as usize].inbox.open((me, incarnation(shared, me)), is_gone)
+}
