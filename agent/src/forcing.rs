@@ -9,6 +9,10 @@ use tracing::debug;
 #[derive(Debug, Default)]
 pub(crate) struct Forcing {
     groups: BTreeMap<GroupId, Vec<Forced>>,
+    /// Questions for groups whose owners have lent them, and what of them could not be published yet.
+    lent: Vec<(GroupId, Vec<dsm::AreaId>)>,
+    /// Those of which all is published, and that are not told yet.
+    shown: Vec<GroupId>,
     /// Those that are made and not told yet: whether they were postponed.
     made: BTreeMap<GroupId, bool>,
 }
@@ -22,9 +26,27 @@ impl Forcing {
         self.groups.insert(group, areas.iter().filter_map(force).collect());
     }
 
+    /// Has the areas of a group published that their owners have lent. False if that is to be told.
+    pub(crate) fn show(&mut self, agent: &Agent, group: GroupId, areas: &[dsm::AreaId]) -> bool {
+        let mut left = Vec::new();
+        let mut is_shown = !self.lent.iter().any(|(other, _)| *other == group);
+        for area in areas {
+            match agent.publish_lent(*area) {
+                None => continue,
+                Some(Published::PutOff) => left.push(*area),
+                Some(_) => {}
+            }
+            is_shown = false;
+        }
+        if !is_shown {
+            self.lent.push((group, left));
+        }
+        is_shown
+    }
+
     /// Whether rounds are waited for.
     pub(crate) fn waits(&self) -> bool {
-        !self.groups.is_empty()
+        !(self.groups.is_empty() && self.lent.is_empty() && self.shown.is_empty())
     }
 
     /// Looks which are made. To be called before the look at what was published: so that is told before.
@@ -37,10 +59,19 @@ impl Forcing {
             self.made.insert(*group, !is_all);
             false
         });
+        self.lent.retain_mut(|(group, left)| {
+            left.retain(|area| agent.publish_lent(*area) == Some(Published::PutOff));
+            if left.is_empty() {
+                self.shown.push(*group);
+            }
+            !left.is_empty()
+        });
     }
 
     /// Takes those that are made, but for groups of which something is still untold.
     pub(crate) fn take_made(&mut self, is_untold: impl Fn(&GroupId) -> bool) -> Vec<(GroupId, bool)> {
-        self.made.extract_if(.., |group, _| !is_untold(group)).collect()
+        let shown = self.shown.extract_if(.., |group| !is_untold(group)).map(|group| (group, false));
+        let shown: Vec<_> = shown.collect();
+        self.made.extract_if(.., |group, _| !is_untold(group)).chain(shown).collect()
     }
 }

@@ -1,5 +1,6 @@
 //! Agents over segments in one process, and datagrams between them on virtual time: no threads, and equal seeds have equal runs.
 mod answers;
+mod lent;
 mod network;
 mod rows;
 

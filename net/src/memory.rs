@@ -105,6 +105,11 @@ pub trait Memory {
     /// answered with [`Event::Forced`](crate::Event::Forced), after the events of what that round published.
     fn force(&mut self, group: GroupId);
 
+    /// A subscriber asks for what is published of a group of this host that is sent on demand. Publishes what is written and not
+    /// published yet, if nobody writes it meanwhile, without a round of the workers. False if that is under way, or was done just now: then
+    /// it is answered as [`force`](Self::force) is.
+    fn show(&mut self, group: GroupId) -> bool;
+
     /// The answer to [`Event::Force`](crate::Event::Force) of this number and all before: what the subscriber asked for is
     /// published here, or, of what is sent on demand, committed. At `as_of_ns` that was all that the owner had written; it may have been older if there is none. `postponed`
     /// says that the owner could not publish.

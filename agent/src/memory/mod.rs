@@ -372,13 +372,19 @@ impl SegmentMemory {
     }
 }
 
-impl Memory for SegmentMemory {
-    fn pin(&mut self, group: GroupId, label: Option<u64>) -> Result<Option<Pinned>, NameError> {
-        // Somebody wants it.
+impl SegmentMemory {
+    /// Another host wants a group of this one.
+    fn note_wanted(&mut self, group: GroupId) -> Result<(), NameError> {
         for area in self.own.areas_of(group) {
             self.agent.choose(area);
         }
-        self.own.complete(&self.agent, self.host, group)?;
+        self.own.complete(&self.agent, self.host, group)
+    }
+}
+
+impl Memory for SegmentMemory {
+    fn pin(&mut self, group: GroupId, label: Option<u64>) -> Result<Option<Pinned>, NameError> {
+        self.note_wanted(group)?;
         let pinned = self.own.pin(&self.agent, group, label, self.now_ns);
         if let Some(pinned) = &pinned {
             self.trace.note(group, &pinned.state.versions, pinned.published_ns, TraceWhat::Published);
@@ -456,6 +462,11 @@ impl Memory for SegmentMemory {
 
     fn force(&mut self, group: GroupId) {
         self.forcing.begin(&self.agent, group, &self.own.areas_of(group));
+    }
+
+    fn show(&mut self, group: GroupId) -> bool {
+        // Without memory for copies it cannot be pinned, which is told then.
+        self.note_wanted(group).is_err() || self.forcing.show(&self.agent, group, &self.own.areas_of(group))
     }
 
     fn answer(&mut self, group: GroupId, request: u32, as_of_ns: Option<u64>, postponed: bool) {

@@ -12,6 +12,8 @@ pub(crate) const MS: u64 = 1_000_000;
 const STEP: u64 = MS / 5;
 /// More than anything here takes.
 const END: u64 = 120_000 * MS;
+/// For workers to come.
+const ALL_THERE: Duration = Duration::from_secs(120);
 
 /// The element at `at` of version `version`.
 pub(crate) fn filled(at: usize, version: u64) -> u64 {
@@ -320,4 +322,34 @@ impl World {
             self.turn();
         }
     }
+}
+
+/// Runs `act` on all workers, each in a thread, and the network meanwhile.
+#[allow(dead_code, reason = "not all tests have workers that are threads")]
+pub(crate) fn on_all<R: Send>(
+    world: &mut World,
+    ranks: &[u32],
+    act: impl Fn(&mut Worker) -> R + Sync,
+) -> Vec<R> {
+    let workers = ranks.iter().sum::<u32>() as usize;
+    let jobs: Vec<Job> = world.hosts.iter().map(|host| host.job.clone()).collect();
+    std::thread::scope(|scope| {
+        let act = &act;
+        let threads: Vec<_> = jobs
+            .iter()
+            .zip(ranks)
+            .flat_map(|(job, ranks)| (0..*ranks).map(move |_| job))
+            .map(|job| {
+                scope.spawn(move || {
+                    let mut worker = job.worker().unwrap();
+                    worker.wait_for_workers(workers, ALL_THERE).unwrap();
+                    act(&mut worker)
+                })
+            })
+            .collect();
+        while threads.iter().any(|thread| !thread.is_finished()) {
+            world.turn();
+        }
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
 }

@@ -1,6 +1,6 @@
 //! Rows that change owners in batches, by workers of several hosts: threads over segments in one process, whose agents send
 //! datagrams to each other that may be lost.
-use crate::network::World;
+use crate::network::{World, on_all};
 use hectare_dsm::tasks::{RowList, RowPlan, RowRun, Touched};
 use hectare_dsm::{AreaSpec, Job, Opened, Worker};
 use std::sync::Arc;
@@ -163,31 +163,6 @@ fn work(worker: &mut Worker, case: &Case, plan: &Arc<RowPlan>, run: usize) -> Ve
     }
     worker.barrier().unwrap();
     found
-}
-
-/// Runs `act` on all workers, each in a thread, and the network meanwhile.
-fn on_all<R: Send>(world: &mut World, ranks: &[u32], act: impl Fn(&mut Worker) -> R + Sync) -> Vec<R> {
-    let workers = ranks.iter().sum::<u32>() as usize;
-    let jobs: Vec<Job> = world.hosts.iter().map(|host| host.job.clone()).collect();
-    std::thread::scope(|scope| {
-        let act = &act;
-        let threads: Vec<_> = jobs
-            .iter()
-            .zip(ranks)
-            .flat_map(|(job, ranks)| (0..*ranks).map(move |_| job))
-            .map(|job| {
-                scope.spawn(move || {
-                    let mut worker = job.worker().unwrap();
-                    worker.wait_for_workers(workers, TIME_LIMIT).unwrap();
-                    act(&mut worker)
-                })
-            })
-            .collect();
-        while threads.iter().any(|thread| !thread.is_finished()) {
-            world.turn();
-        }
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    })
 }
 
 fn check(seed: u64, ranks: &[u32], loss: u64, rows: [usize; 2], width: [usize; 2]) {

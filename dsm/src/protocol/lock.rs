@@ -39,7 +39,7 @@ pub(crate) fn seize_from<E>(
     }
 }
 
-/// Waits until no round is under way that planned the area before `me` seized it.
+/// Waits until no round is under way that planned the area before `me` seized it, or took it back.
 pub(crate) fn wait_past(lock: &AtomicU64, rounds: &Rounds<'_>, me: u32, work: &impl Work) {
     while let Some(seen) = locked_by(lock, rounds.word) {
         rounds.drive_past(me, seen.round(), work);
@@ -54,7 +54,8 @@ pub(crate) fn views_until(ever: &AtomicU32, rounds: &Rounds<'_>) -> Option<u64> 
 }
 
 /// Takes back, by `change`, an area that `me` has lent or opened in `epoch`. The round whose end its readers have to have
-/// come to: see `Rounds::late_readers`. `None` if it is not this worker's any more.
+/// come to: see `Rounds::late_readers`. `None` if it is not this worker's any more. A round may be copying what was lent:
+/// [`wait_past`].
 pub(crate) fn take_back(
     owner: &AtomicU64,
     rounds: &Rounds<'_>,

@@ -3,7 +3,7 @@ use super::lock;
 use super::presence::{Presence, Presences};
 use crate::primitive::AtomicU64;
 
-/// In place of an owner's rank: that of an area whose owner is on another host. Everybody copies it.
+/// In place of an owner's rank: that of an area whose owner is on another host, or perhaps not in the round. Everybody copies it.
 pub(crate) const OTHER_HOST: u32 = u32::MAX;
 
 /// A plan's finding on an area.
@@ -39,7 +39,8 @@ impl Owning<'_> {
     /// free. An area that is on its way to its next owner was looked
     /// through by the last: `is_unscanned` is not asked. Nor is it, and nor is `is_dirty`, of an area whose owner is on another
     /// host: `has_arrived` tells. An area that is on its way to a worker of another host is published for that one: its giver has
-    /// written all that it will, and the agent leaves it only when that is published.
+    /// written all that it will, and the agent leaves it only when that is published. One that is lent is published wherever its owner
+    /// is: that one has looked it through, and writes it again only when the round is past (`lock::take_back`).
     pub(crate) fn consider(
         self,
         round: u64,
@@ -57,14 +58,18 @@ impl Owning<'_> {
                 false => Found::Awaited,
             };
         }
-        let Some(owner) = word.holder() else { return Found::Ownerless };
+        let owner = match word.holder() {
+            _ if word.is_lent() => OTHER_HOST,
+            Some(owner) => owner,
+            None => return Found::Ownerless,
+        };
         let is_away = word.is_transit() && !(self.here.0..self.here.1).contains(&owner);
-        match if is_away { Presence::Present } else { presences.of(owner) } {
+        match if is_away || word.is_lent() { Presence::Present } else { presences.of(owner) } {
             Presence::Gone => return Found::Ownerless,
             Presence::Outside => return Found::Outside { owner },
             Presence::Present => {}
         }
-        if !word.is_transit() && is_unscanned() {
+        if !word.is_transit() && !word.is_lent() && is_unscanned() {
             return Found::Unscanned { owner };
         }
         if !is_dirty() {

@@ -188,6 +188,10 @@ impl Node {
         let is_left = self.handovers.is_left(group);
         let postponed = postponed && !is_left;
         let Some(outbound) = self.outbound.get_mut(&group) else { return self.handovers.paid(group) };
+        if outbound.showing > 0 {
+            outbound.showing -= 1;
+            self.stirred.insert(group);
+        }
         let mut answers = Vec::new();
         for (host, forced) in outbound.forcing.answer() {
             let lowest = self.peers.get(&host).and_then(|peer| peer.lowest);
@@ -206,9 +210,9 @@ impl Node {
 
     /// Answers those who asked for a group that is sent on demand.
     pub(super) fn answer_asked(&mut self, group: GroupId) {
-        let Some(outbound) = self.outbound.get_mut(&group).filter(|outbound| outbound.is_on_demand()) else {
-            return;
-        };
+        let may_answer =
+            |outbound: &&mut super::outbound::Outbound| outbound.is_on_demand() && outbound.showing == 0;
+        let Some(outbound) = self.outbound.get_mut(&group).filter(may_answer) else { return };
         for (host, answer) in outbound.answer_asked() {
             self.tell(host, Register::Forced(group, answer));
         }

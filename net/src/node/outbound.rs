@@ -38,6 +38,8 @@ pub(super) struct Outbound {
     pub(super) oversized: u64,
     /// Who asks for what it is now.
     pub(super) forcing: Forcing,
+    /// How many questions wait until what is lent is published ([`Memory::show`](crate::Memory::show)).
+    pub(super) showing: u32,
     /// Members that their owners have dropped.
     pub(super) ownerless: BTreeSet<u16>,
 }

@@ -191,6 +191,7 @@ impl Node {
         }
         if asks && on_demand && !is_left_elsewhere {
             subscriber.asked = Some(forced);
+            outbound.showing += u32::from(!cx.memory.show(group));
         } else if forced == 0 {
             // Another host answered its earlier request, which may have reached this one late.
             (subscriber.asked, subscriber.wanted) = (None, None);

@@ -65,6 +65,8 @@ impl Agent {
         // Before `completed` and the area's mark: what past rounds left there is read below.
         let word = segment.rounds().load_total();
         let completed = sync.acting.completed.load(Ordering::Relaxed);
+        // One that waited for nobody says nothing of owners that were not in it.
+        let completed = completed - u64::from(completed != 0 && completed == self.desk.ran_at_once.get());
         if is_confirmed {
             let is_past = matches!(word.phase(), Phase::Idle | Phase::Open) || word.is_past(forced.round);
             return is_past.then_some(Published::All);

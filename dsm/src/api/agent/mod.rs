@@ -13,6 +13,7 @@ pub(crate) mod expose;
 pub(crate) mod force;
 mod handover;
 pub(crate) mod held;
+pub(crate) mod lent;
 pub(crate) mod news;
 pub(crate) mod notes;
 pub(crate) mod receive;

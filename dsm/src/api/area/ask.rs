@@ -21,6 +21,13 @@ pub struct Asked {
     request: Option<u64>,
 }
 
+impl Asked {
+    /// Whether the owner is on this host, so that nobody was asked.
+    pub fn is_here(&self) -> bool {
+        self.request.is_none()
+    }
+}
+
 impl<T: Element> Area<T> {
     /// Asks the owner's host for what it has published, if it is another one. Does not wait: [`Area::read_asked`] does. Several
     /// areas may be asked for before one is read.

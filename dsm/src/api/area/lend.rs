@@ -14,7 +14,7 @@ use crate::protocol::ownership;
 use crate::segment::element::Element;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// An area that its owner has lent to all workers for reading ([`Owned::lend`]).
@@ -53,6 +53,9 @@ impl<T: Element> Owned<T> {
     /// Lends the area to all workers for reading: [`Area::read_lent`] shows them what this worker wrote, in
     /// place, with or without reader copies. Costs one atomic operation.
     ///
+    /// While it is lent, what was written before is published when another host asks for it ([`Area::ask`]), and not before: an area
+    /// of which other hosts read little or nothing is not copied. If they asked for it since it was lent last, the next round publishes it.
+    ///
     /// ```
     /// # use hectare_dsm::{AreaSpec, Job};
     /// # let job = Job::embedded()?;
@@ -79,6 +82,12 @@ impl<T: Element> Owned<T> {
         if ownership::lend(&own.ownership, &own.lent, rank, epoch) {
             futex_wake_all(low_half(&own.ownership));
         }
+        // Relaxed: whoever asks too late for this asks the agent, which publishes it then.
+        let wanted = &core.slot().agent.wanted_lent;
+        if wanted.load(Ordering::Relaxed) != 0 {
+            wanted.store(0, Ordering::Relaxed);
+            core.force();
+        }
         self.end();
         self.forget();
         Ok(Lent { core, rank, epoch, element: PhantomData })
@@ -92,7 +101,7 @@ impl<T: Element> Lent<T> {
     }
 
     /// Refuses readers from now on. The area can be written when those who read it have passed a
-    /// synchronization point: see [`Recalled::finish`].
+    /// synchronization point: see [`Recalled::finish`]. Waits while a round copies it for another host.
     ///
     /// # Errors
     /// [`Error::NotOwner`], [`Error::Deleted`], [`Error::OtherJob`], [`Error::ForkedChild`]; the area stays
@@ -145,6 +154,10 @@ impl<T: Element> Recalled<T> {
                 owner: core.ownership().to_string(),
             });
         };
+        if core.layout.copies > 0 {
+            let runtime = worker.runtime();
+            lock::wait_past(&core.slot().round.lock, &rounds, rank, &runtime);
+        }
         Ok(Recalled { owned: Owned::begin(core, worker, epoch + 1), round, is_of_others: false })
     }
 

@@ -222,6 +222,7 @@ impl Directory<'_> {
         slot.agent.viewed.reset();
         slot.agent.conflicts.reset();
         slot.agent.hidden.store(u32::from(draft.hidden.is_some()), Ordering::Relaxed);
+        slot.agent.wanted_lent.store(0, Ordering::Relaxed);
         let note = draft.hidden.unwrap_or_default();
         slot.agent.note.iter().zip(note).for_each(|(place, word)| place.store(word, Ordering::Relaxed));
         slot.read.current.store(0, Ordering::Relaxed);

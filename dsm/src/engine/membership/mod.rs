@@ -185,6 +185,15 @@ pub(crate) fn run_deserted(shared: &Shared) -> bool {
     runtime.rounds().run_deserted(shared.reaper_rank(), &runtime, std::thread::yield_now)
 }
 
+/// Runs a round that waits for nobody, for what nobody writes; its number. `None` if another is under way, or somebody else frees slots.
+pub(crate) fn run_at_once(shared: &Shared) -> Option<u64> {
+    let _membership = Membership::try_lock(shared)?;
+    fault_point();
+    let local = Local::new();
+    let runtime = Runtime { shared, local: &local };
+    runtime.rounds().run_at_once(shared.reaper_rank(), &runtime)
+}
+
 /// Makes claimable what worker `rank` held, or was given.
 pub(crate) fn orphan_areas(shared: &Shared, rank: Rank) {
     let segment = &shared.segment;

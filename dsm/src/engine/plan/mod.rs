@@ -31,13 +31,16 @@ impl Runtime<'_> {
         let mut scratch = self.local.scratch.borrow_mut();
         (scratch.held_back, scratch.postponed) = (false, false);
         // Before areas are looked at: of a worker that is found here, they find the areas.
-        let mut local = self.look_around(round, &mut scratch.presences);
+        let reached = self.look_around(round, &mut scratch.presences);
+        scratch.is_complete = reached.is_some();
         let some = self.plan_areas(round, me, &mut scratch);
         retry::note(&self.shared.segment.header().sync, scratch.postponed, clock::now_ns);
-        if scratch.held_back {
-            local = local.min(acting.local_clock.load(Ordering::Relaxed));
-        }
-        let lowest = self.lowest_of_all(local);
+        let known = acting.local_clock.load(Ordering::Relaxed);
+        let local = reached.map_or(known, |local| if scratch.held_back { local.min(known) } else { local });
+        let lowest = match reached {
+            Some(_) => self.lowest_of_all(local),
+            None => acting.lowest_clock.load(Ordering::Relaxed),
+        };
         let rise = acting.lowest_clock.load(Ordering::Relaxed) != lowest
             || acting.local_clock.load(Ordering::Relaxed) != local;
         // Where there is something to publish, the clocks rise with its publication.
@@ -187,9 +190,13 @@ impl Runtime<'_> {
             Found::Ownerless => self.postpone(slot, now),
             Found::Awaited => self.await_arrival(area as usize, now),
             Found::Outside { owner } => {
-                self.postpone(slot, now);
                 // A group waits for an owner that lives; what a dead one had not published is lost.
                 stuck(true);
+                if !scratch.is_complete {
+                    // The next one takes it, also if it is due.
+                    return;
+                }
+                self.postpone(slot, now);
                 if segment.dirty(area as usize).is_set() {
                     count(&counters.postponed_owner, 1);
                     tracing::debug!(area, round, owner, "postponed: the owner is not in the round");

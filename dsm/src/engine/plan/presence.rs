@@ -6,25 +6,31 @@ use std::sync::atomic::Ordering;
 
 impl Runtime<'_> {
     /// Asks where every worker stands. Returns the lowest clock that every one of this host had reached when it arrived here. Of
-    /// a worker that does not take part, only what was known before counts: what it did since is not published.
-    pub(crate) fn look_around(&self, round: u64, presences: &mut Presences) -> u64 {
+    /// a worker that does not take part, only what was known before counts: what it did since is not published. `None`: the clocks stay
+    /// as they are, since the round was not complete ([`Rounds::run_at_once`](crate::protocol::round::Rounds::run_at_once)). Who
+    /// is not in it may wait for a clock, and those who do go on after the same round.
+    pub(crate) fn look_around(&self, round: u64, presences: &mut Presences) -> Option<u64> {
         let acting = &self.shared.segment.header().sync.acting;
         let known = acting.local_clock.load(Ordering::Relaxed);
         let mut lowest = u64::MAX;
-        let mut workers = 0;
+        let (mut workers, mut is_complete) = (0, true);
         let is_dead = |rank| self.shared.is_dead(rank);
         presences.look_around(&self.rounds(), round, is_dead, |seat, takes_part| {
             let clock = seat.clock.load(Ordering::Relaxed);
             // A worker outside of the clocks has the highest.
             lowest = lowest.min(if takes_part || clock == u64::MAX { clock } else { clock.min(known) });
             workers += u32::from(takes_part);
+            is_complete &= takes_part || clock == u64::MAX || seat.is_straggler();
         });
         acting.plan.workers.store(workers, Ordering::Relaxed);
+        if !is_complete {
+            return None;
+        }
         if lowest == u64::MAX && !self.all_have_come() {
-            return known;
+            return Some(known);
         }
         // A worker that enters the clocks meanwhile may show one that was the lowest a round ago.
-        if known == u64::MAX { lowest } else { lowest.max(known) }
+        Some(if known == u64::MAX { lowest } else { lowest.max(known) })
     }
 
     /// Whether no worker of this host is still to come for the first time. In a job on several hosts, those who are there may be

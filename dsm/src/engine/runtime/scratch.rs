@@ -21,6 +21,8 @@ pub(crate) struct Scratch {
     pub(crate) held_back: bool,
     /// Whether a publication that was asked for is postponed because every copy is pinned: rounds try again.
     pub(crate) postponed: bool,
+    /// Whether all who live are in the round, but for known stragglers.
+    pub(crate) is_complete: bool,
     /// Bytes to copy, by plan entry.
     pub(crate) bytes: Vec<u64>,
     pub(crate) pinned: Vec<bool>,

@@ -21,6 +21,7 @@ mod inbox;
 mod lateness;
 mod leaving;
 mod lending;
+mod lent_published;
 mod lookups;
 mod observers;
 mod opening;

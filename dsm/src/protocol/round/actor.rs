@@ -5,14 +5,14 @@ use super::{Pause, Rounds, Seat, Work};
 use crate::primitive::{Ordering, fault_point};
 
 impl Rounds<'_> {
-    fn actor(&self) -> Actor {
+    pub(super) fn actor(&self) -> Actor {
         // Acquire: pairs with the release in `change_actor`. What the actor before did in this round, at work, comes
         // before what its successor does.
         Actor(self.actor.load(Ordering::Acquire))
     }
 
     /// False if the actor is another than `from`.
-    fn change_actor(&self, from: Actor, to: Actor) -> bool {
+    pub(super) fn change_actor(&self, from: Actor, to: Actor) -> bool {
         // Acquire and release: pairs with `actor` and with itself. No more: who runs a round is decided by this word
         // alone, and that the round goes on by its own.
         self.actor.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -53,7 +53,7 @@ impl Rounds<'_> {
         }
     }
 
-    fn plan(&self, me: u32, round: u64, work: &impl Work) {
+    pub(super) fn plan(&self, me: u32, round: u64, work: &impl Work) {
         let here = RoundWord::new(round, Phase::Plan);
         let left_out = |seat: &Seat| seat.is_live() && seat.arrived() != round;
         if self.seats().iter().any(left_out) {

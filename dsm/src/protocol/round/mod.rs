@@ -1,5 +1,6 @@
 //! The round: arrive, plan, copy, publish. See `SYNC.md` beside this file for the protocol and its argument.
 mod actor;
+mod at_once;
 mod life;
 mod reap;
 mod seat;

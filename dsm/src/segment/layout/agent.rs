@@ -71,6 +71,8 @@ pub(crate) struct AgentLine {
     pub(crate) note: [AtomicU64; 3],
     /// Not 0: whoever looks for the area's name finds nothing.
     pub(crate) hidden: AtomicU32,
+    /// Not 0: other hosts have asked for it since it was lent last, if its owner is on this one.
+    pub(crate) wanted_lent: AtomicU32,
     /// The requests of this host's workers, if the owner is on another host.
     pub(crate) request: ForceRequest,
     /// Who may read in place what has arrived.

@@ -44,7 +44,7 @@ use crate::segment::tally::{Counters, Tally};
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 28;
+pub(crate) const LAYOUT_VERSION: u32 = 29;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.

@@ -193,6 +193,13 @@ impl Memory for HostMemory {
         }
     }
 
+    fn show(&mut self, group: GroupId) -> bool {
+        if self.works() {
+            self.events.push_back(Event::Forced { group, postponed: false });
+        }
+        false
+    }
+
     fn answer(&mut self, group: GroupId, request: u32, as_of_ns: Option<u64>, postponed: bool) {
         if !self.works() {
             return;

@@ -1,0 +1,56 @@
+//! Areas that their owners have lent: published when other hosts ask for them, and not before.
+use super::Agent;
+use super::force::Published;
+use crate::engine::directory::AreaId;
+use crate::engine::membership;
+use crate::protocol::ownership;
+use std::sync::atomic::Ordering;
+
+impl Agent {
+    /// Another host asks for an area of this one. If its owner has lent it ([`Owned::lend`](crate::Owned::lend)) and not published what it
+    /// wrote before, publishes that, at once, whatever workers do: nobody writes it meanwhile. Else `None`. [`Published::PutOff`] if it
+    /// is to be tried again: a round is under way, or there was no copy to publish into.
+    ///
+    /// ```
+    /// use hectare_dsm::agent::Published;
+    /// use hectare_dsm::{AreaSpec, Job};
+    /// let job = Job::builder().hosts(&[1, 1], 0).embedded()?;
+    /// let (agent, mut worker) = (job.agent()?, job.worker()?);
+    /// let mut owned = worker.create::<u64>(AreaSpec::new("rows").on_demand(), 8)?;
+    /// owned.write(&worker)?.fill(7);
+    /// let lent = owned.lend(&worker)?;
+    /// worker.barrier()?; // nobody has asked
+    /// assert_eq!(lent.area().read(&worker)?[0], 0);
+    /// let area = agent.find("rows").expect("it was created");
+    /// assert_eq!(agent.publish_lent(area), Some(Published::All));
+    /// assert_eq!(agent.publish_lent(area), None);
+    /// worker.sync()?;
+    /// assert_eq!(lent.area().read(&worker)?[0], 7);
+    /// # Ok::<(), hectare_dsm::Error>(())
+    /// ```
+    pub fn publish_lent(&self, area: AreaId) -> Option<Published> {
+        self.desk.hold(area).ok()?;
+        let published = self.publish_held(area.index as usize);
+        self.desk.release(area);
+        published
+    }
+
+    fn publish_held(&self, index: usize) -> Option<Published> {
+        let segment = &self.desk.shared.segment;
+        let slot = &segment.areas()[index];
+        // Relaxed: its owner publishes it when it lends it the next time, or this agent does.
+        slot.agent.wanted_lent.store(1, Ordering::Relaxed);
+        let is_left = || {
+            let is_lent = ownership::load_to_read(&slot.own.ownership).is_lent();
+            is_lent && segment.dirty(index).is_set()
+        };
+        if !is_left() {
+            return None;
+        }
+        self.desk.ask_for(index, true);
+        if let Some(round) = membership::run_at_once(&self.desk.shared) {
+            self.desk.ran_at_once.set(round);
+        }
+        Some(if is_left() { Published::PutOff } else { Published::All })
+    }
+}
