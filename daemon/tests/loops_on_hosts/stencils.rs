@@ -1,5 +1,6 @@
 //! Loops that read neighbours: of what other hosts wrote, what they read is sent and no more, and they have the bits of one host.
 use hectare_orion::array::DistArray;
+use hectare_orion::relax::Consistency;
 use hectare_orion::schedule::Blocks;
 use hectare_orion::{Context, Result, parallel_for};
 use std::ops::Range;
@@ -191,7 +192,7 @@ fn random(w: &mut Context<'_>, seed: u32) -> Result<u32> {
         (w.from_fn([31, 7], start)?, w.from_fn([31, 7], start)?, w.from_fn([31, 7], start)?);
     for _ in 0..30 {
         let (p, q, r, turns) = (next(5), next(5), next(3), 1 + next(4));
-        let what = next(8);
+        let what = next(10);
         for _ in 0..turns {
             match what {
                 0 | 1 => parallel_for!(w, unordered, read [a, c], write b;
@@ -223,6 +224,20 @@ fn random(w: &mut Context<'_>, seed: u32) -> Result<u32> {
                     std::mem::swap(&mut a, &mut b);
                     std::mem::swap(&mut b, &mut c);
                 }
+                // Written in copies, while others read what was before; of integers the order does not matter.
+                7 => parallel_for!(w, unordered, read b, relax c, consistency = Consistency::Bsp;
+                for i in 0..31 {
+                    for j in 0..7 {
+                        c.add([(i * 5 + p) % 31, j], b[[30 - i, 6 - j]] ^ i as u32);
+                    }
+                })?,
+                // All on one worker.
+                8 => parallel_for!(w, ordered, read c, write b;
+                for i in 1..31 {
+                    for j in 1..7 {
+                        b[[i, j]] = b[[i - 1, 6 - j]].wrapping_mul(3).wrapping_add(c[[30 - i, j - 1]]);
+                    }
+                })?,
                 _ => a.for_each_mut(w, |[i, j], x| *x = x.wrapping_add((i * q + j) as u32))?,
             }
         }

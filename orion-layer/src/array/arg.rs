@@ -200,6 +200,23 @@ impl<T: Element, const N: usize> LoopArray for &mut DistArray<T, N> {
         self.lend_all(worker)
     }
 
+    fn lend_in_place(&mut self, worker: &Worker) -> Result<()> {
+        self.partitions();
+        self.lend_all_in_place(worker)
+    }
+
+    fn rests_lent(&self) -> bool {
+        DistArray::rests_lent(self)
+    }
+
+    fn has_edges_for(&self, reads: &Reads, is_lent_next: bool) -> bool {
+        DistArray::has_edges_for(self, reads, is_lent_next)
+    }
+
+    fn publish_lent(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {
+        DistArray::publish_lent(self, context, site)
+    }
+
     fn set_owners(&mut self, owners: &[Rank]) {
         DistArray::set_owners(self, owners);
     }

@@ -49,6 +49,8 @@ pub(crate) struct Partition<T: Element> {
     runs: Runs,
     /// Whether it stays open to tasks between two runs, and all read it.
     rests_open: bool,
+    /// On several hosts, whether its owner has lent it: workers of its host read it in place, and others are sent it when they ask.
+    rests_lent: bool,
 }
 
 impl<T: Element> Partition<T> {
@@ -99,6 +101,7 @@ impl<T: Element> Partition<T> {
                 spans_hosts,
                 runs,
                 rests_open: false,
+                rests_lent: false,
             };
             made.restamp();
             parts.push(made);
@@ -112,10 +115,14 @@ impl<T: Element> Partition<T> {
         match &self.hold {
             Hold::Held(owned) | Hold::Shown(Shown::Published(owned)) => Ok(owned.read(worker)?),
             _ if self.rests_open => Ok(self.area.read_between_runs(worker, &self.runs)?),
+            Hold::Shown(Shown::Lent(_)) => read_shown(&self.area, worker, false),
             _ if self.spans_hosts => {
                 self.ask(worker)?;
                 let asked = self.asked.get().expect("just asked");
-                Ok(self.area.read_asked(worker, asked, TIME_LIMIT)?)
+                match self.rests_lent && asked.is_here() {
+                    true => read_shown(&self.area, worker, false),
+                    false => Ok(self.area.read_asked(worker, asked, TIME_LIMIT)?),
+                }
             }
             _ => read_shown(&self.area, worker, false),
         }
@@ -179,6 +186,7 @@ impl<T: Element> Partition<T> {
     /// Takes it back from its readers, if this worker shows it, or from the tasks that it is open to.
     pub(crate) fn recall(&mut self, worker: &mut Worker) -> Result<()> {
         self.asked_before = self.asked.take();
+        self.rests_lent = false;
         self.restamp();
         if std::mem::take(&mut self.rests_open) {
             return self.close(worker);
@@ -207,12 +215,28 @@ impl<T: Element> Partition<T> {
 
     /// Lets everybody read it, if this worker holds it. Who does not asks for what it is by then, when it reads it.
     pub(crate) fn lend(&mut self, worker: &Worker) -> Result<()> {
+        self.show(worker, self.spans_hosts)
+    }
+
+    /// The same. On several hosts, what others read is copied when they ask for it, and not before; so who takes it back waits for
+    /// readers of its own host.
+    pub(crate) fn lend_in_place(&mut self, worker: &Worker) -> Result<()> {
+        self.rests_lent = self.spans_hosts;
+        self.show(worker, false)
+    }
+
+    /// Whether it was lent so.
+    pub(crate) fn rests_lent(&self) -> bool {
+        self.rests_lent
+    }
+
+    fn show(&mut self, worker: &Worker, is_published: bool) -> Result<()> {
         self.asked.set(None);
         self.restamp();
         if matches!(self.hold, Hold::Held(_))
             && let Hold::Held(owned) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
         {
-            self.hold = Hold::Shown(Shown::new(owned, worker, self.spans_hosts)?);
+            self.hold = Hold::Shown(Shown::new(owned, worker, is_published)?);
         }
         Ok(())
     }
@@ -350,7 +374,7 @@ impl<T: Element> Partition<T> {
     /// Lets go of it without showing it: whoever waits for it learns that it will not come.
     pub(crate) fn abandon(&mut self) {
         self.restamp();
-        self.rests_open = false;
+        (self.rests_open, self.rests_lent) = (false, false);
         self.hold = Hold::Elsewhere;
     }
 

@@ -117,6 +117,30 @@ pub trait LoopArray {
     fn lend(&mut self, _worker: &Worker) -> Result<()> {
         Ok(())
     }
+    /// The same, where no loop writes it while others still read what was before. On several hosts, others are then sent what this worker
+    /// holds when they ask for it, and it is not copied before.
+    ///
+    /// # Errors
+    /// [`Error::Core`](crate::Error::Core).
+    fn lend_in_place(&mut self, worker: &Worker) -> Result<()> {
+        self.lend(worker)
+    }
+    /// Whether it was lent so, on several hosts: readers of the host have to come to a synchronization point when it is taken back.
+    fn rests_lent(&self) -> bool {
+        false
+    }
+    /// Whether all that workers read of each other's parts goes by itself ([`LoopArray::expect_reads`]): as it is now, or when the parts
+    /// are lent the next time. The same on all workers.
+    fn has_edges_for(&self, _reads: &Reads, _is_lent_next: bool) -> bool {
+        false
+    }
+    /// Has what was lent so published, for a loop that writes it while others still read what was before. Collective.
+    ///
+    /// # Errors
+    /// Those of the exchange between workers, and [`Error::Core`](crate::Error::Core).
+    fn publish_lent(&mut self, _context: &mut Context<'_>, _site: Site) -> Result<()> {
+        Ok(())
+    }
     /// Records who owns which part after a pass.
     fn set_owners(&mut self, _owners: &[Rank]) {}
     /// Lets go of everything: the pass has failed.

@@ -183,6 +183,7 @@ impl Context<'_> {
         let fetched = match self.fabric.spans_hosts() {
             true => {
                 self.prepare_edges(head, plan, arrays)?;
+                self.publish_lent(head, plan, arrays)?;
                 self.fetch_ghosts(plan, arrays)
             }
             false => Ok(()),
@@ -204,8 +205,13 @@ impl Context<'_> {
             // Whoever is not here yet may still read what the last loop left.
             self.exchange(head.site, Outcome::Value(&[]), |_, _| Ok(()))?;
         }
+        let were_lent = each.iter().any(|array| array.is_written() && array.rests_lent());
         let recalled = each.iter_mut().try_for_each(|array| array.recall(self.fabric.worker));
         match (fetched.and(recalled), self.fabric.spans_hosts()) {
+            // Who reads what was lent there is of the same host.
+            (Ok(()), true) if were_lent && self.size() > self.fabric.hosts() => {
+                self.fabric.worker.sync()?;
+            }
             // Nobody has to give back parts that were published.
             (Ok(()), true) => {}
             (recalled, _) => self.agree_on(head.site, recalled)?,
@@ -224,6 +230,25 @@ impl Context<'_> {
         Ok(Begun { ahead, is_open: false, handed })
     }
 
+    /// Has arrays published that the loop writes while others may still read what was before.
+    fn publish_lent<A: Arrays>(
+        &mut self,
+        head: &LoopHead<'_>,
+        plan: &LoopPlan,
+        arrays: &mut A,
+    ) -> Result<()> {
+        for (number, array) in arrays.each().into_iter().enumerate().filter(|(_, array)| array.is_written()) {
+            let is_read_before = match plan.has_ghosts(number) {
+                true => plan.reads_of(number).is_none_or(|reads| !array.has_edges_for(reads, false)),
+                false => array.treatment() != Treatment::Exact,
+            };
+            if is_read_before {
+                array.publish_lent(self, head.site)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Has arrays that the loop writes send other hosts only what loops read there; and tells those that it reads, if it does so again.
     fn prepare_edges<A: Arrays>(
         &mut self,
@@ -233,6 +258,7 @@ impl Context<'_> {
     ) -> Result<()> {
         let is_first = plan.timing.borrow().passes == 0;
         let host_of: Vec<usize> = (0..self.size()).map(|rank| self.fabric.host_of(rank)).collect();
+        let each_alone: Vec<usize> = (0..self.size()).collect();
         let mut read_bytes = plan.read_bytes.borrow_mut();
         read_bytes.begin(plan.nest.arrays.len(), host_of.iter().max().map_or(0, |last| last + 1));
         for (number, array) in arrays.each().into_iter().enumerate() {
@@ -246,7 +272,9 @@ impl Context<'_> {
                 });
             }
             if !is_first {
-                array.expect_reads(reads, &host_of);
+                // Who writes an array with ghost regions has what others read of it elsewhere.
+                let is_apart = plan.has_ghosts(number);
+                array.expect_reads(reads, if is_apart { &each_alone } else { &host_of });
             }
         }
         Ok(())
@@ -371,11 +399,13 @@ impl Context<'_> {
         for part in meant {
             self.take_part(plan, arrays, part, &mut None)?;
         }
-        arrays
-            .each()
-            .into_iter()
-            .enumerate()
-            .filter(kept)
-            .try_for_each(|(_, array)| array.lend(self.fabric.worker))
+        let all = arrays.each().into_iter().enumerate();
+        all.filter(kept).try_for_each(|(number, array)| {
+            let has_edges = || plan.reads_of(number).is_some_and(|reads| array.has_edges_for(reads, true));
+            match if plan.has_ghosts(number) { has_edges() } else { plan.stays_put(number) } {
+                true => array.lend_in_place(self.fabric.worker),
+                false => array.lend(self.fabric.worker),
+            }
+        })
     }
 }

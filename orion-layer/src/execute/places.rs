@@ -51,6 +51,11 @@ impl LoopPlan {
         matches!(self.choice.placement.arrays[array], ArrayPlacement::Ghosted { .. })
     }
 
+    /// Whether no parts of an array that the loop writes are handed on, by the next pass least of all.
+    pub(super) fn stays_put(&self, array: usize) -> bool {
+        !matches!(self.choice.placement.arrays[array], ArrayPlacement::Parts { rotates: true, .. })
+    }
+
     /// The worker that needs all of every written array, in a loop that is not cut.
     pub(super) fn only_worker(&self) -> Rank {
         self.tiles.iter().position(|tiles| !tiles.is_empty()).unwrap_or(0) as Rank

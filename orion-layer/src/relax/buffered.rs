@@ -276,6 +276,11 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
         Ok(())
     }
 
+    fn publish_lent(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {
+        self.all.target.publish_lent(context, site)?;
+        self.all.state.as_mut().map_or(Ok(()), |state| state.publish_lent(context, site))
+    }
+
     fn set_owners(&mut self, owners: &[Rank]) {
         self.all.target.set_owners(owners);
         if let Some(state) = &mut self.all.state {

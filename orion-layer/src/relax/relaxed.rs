@@ -111,6 +111,10 @@ impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
         Ok(())
     }
 
+    fn publish_lent(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {
+        self.array.publish_lent(context, site)
+    }
+
     fn set_owners(&mut self, owners: &[Rank]) {
         self.array.set_owners(owners);
     }

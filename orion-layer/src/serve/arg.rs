@@ -103,6 +103,10 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for ServedArg<'_, T, N,
         self.base.lend(worker)
     }
 
+    fn publish_lent(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {
+        self.base.publish_lent(context, site)
+    }
+
     fn set_owners(&mut self, owners: &[Rank]) {
         self.base.set_owners(owners);
     }

@@ -36,6 +36,8 @@ pub struct DistArray<T: Element, const N: usize> {
     layout: Layout,
     parts: Vec<Partition<T>>,
     edges: Edges<T>,
+    /// How often parts that were lent in place were published after all, for a loop that writes them while others read what was before.
+    published_anew: u32,
     gathered: Gathered<T>,
     changes: u64,
     pub(crate) replica: Replica<T>,
@@ -85,6 +87,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             layout,
             parts: Vec::new(),
             edges: Edges::new(),
+            published_anew: 0,
             gathered: Gathered::new(),
             changes: 0,
             replica: Replica::new(),

@@ -1,5 +1,6 @@
 //! Writing a dense array outside of loops. All calls are collective: every worker writes what it owns.
 use super::DistArray;
+use crate::array::partition::Partition;
 use crate::array::shown;
 use crate::checksum::checksum;
 use crate::context::{Context, Outcome};
@@ -154,6 +155,22 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             self.lend_all(worker)?;
             context.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))
         })
+    }
+
+    /// Has parts published that were lent in place. Collective.
+    pub(crate) fn publish_lent(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {
+        if !self.rests_lent() {
+            return Ok(());
+        }
+        self.published_anew += 1;
+        self.begin_writing(context, site)?;
+        self.lend_all(context.fabric.worker)?;
+        context.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))
+    }
+
+    /// Whether parts were lent in place on several hosts; the same on every worker.
+    pub(crate) fn rests_lent(&self) -> bool {
+        self.parts.iter().any(Partition::rests_lent)
     }
 
     /// Takes back what this worker lent, once nobody reads it. Collective.

@@ -25,6 +25,9 @@ use std::ops::Range;
 /// The most edges of a part: each is an area, of which a job has some thousands.
 const MOST_PIECES: usize = 4;
 
+/// Of an array that was lent in place so often in vain, parts are published whenever they are lent.
+const MOST_PUBLISHED_ANEW: u32 = 3;
+
 /// Some of the indices that a part has in the dimension in which the array is cut.
 type Piece = (usize, Range<usize>);
 
@@ -192,6 +195,20 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// to the edges.
     pub(crate) fn lend_all(&mut self, worker: &Worker) -> Result<()> {
         self.parts.iter_mut().try_for_each(|partition| partition.lend(worker))?;
+        self.copy_edges(worker)
+    }
+
+    /// The same, without a copy of the parts for those who do not ask for it ([`Partition::lend_in_place`]), unless loops have needed
+    /// that before.
+    pub(crate) fn lend_all_in_place(&mut self, worker: &Worker) -> Result<()> {
+        if self.published_anew >= MOST_PUBLISHED_ANEW {
+            return self.lend_all(worker);
+        }
+        self.parts.iter_mut().try_for_each(|partition| partition.lend_in_place(worker))?;
+        self.copy_edges(worker)
+    }
+
+    fn copy_edges(&mut self, worker: &Worker) -> Result<()> {
         let mut edges = std::mem::take(&mut self.edges.list);
         let copied = edges.iter_mut().try_for_each(|edge| self.copy_edge(worker, edge));
         self.edges.list = edges;

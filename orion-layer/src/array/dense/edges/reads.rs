@@ -98,6 +98,25 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.edges.list.iter().position(|edge| has(edge) && edge.stamp == stamp)
     }
 
+    /// Whether each worker finds all that it reads of others' parts in edges; those that are copied when the parts are lent the next time, or
+    /// as they are now. The same on all workers.
+    pub(crate) fn has_edges_for(&self, reads: &Reads, is_lent_next: bool) -> bool {
+        let dim = self.layout.dim;
+        let has_edge = |part: usize, needed: &Range<usize>| match is_lent_next {
+            false => self.fresh_edge(part, needed).is_some(),
+            true => self.edges.list.iter().any(|Edge { piece, owner, .. }| {
+                piece.0 == part && contains(&piece.1, needed) && *owner == self.layout.owners[part]
+            }),
+        };
+        let has_all = |worker: usize| {
+            (0..self.layout.parts()).all(|part| {
+                let needed = common(&reads.range(worker, dim), &self.layout.range(part));
+                needed.is_empty() || self.layout.owners[part] as usize == worker || has_edge(part, &needed)
+            })
+        };
+        (0..reads.boxes.len()).all(has_all)
+    }
+
     /// A view of what this worker reads in a loop over several hosts: its own parts, and of others no more than what it reads.
     pub(crate) fn view_of<'a>(&'a self, worker: &'a Worker, reads: &Reads) -> Result<View<'a, T, N>> {
         let dim = self.layout.dim;
