@@ -99,27 +99,36 @@ fn is_left(rest: &str) -> bool {
     is_part && process.is_some_and(|process| !Path::new("/proc").join(process).exists())
 }
 
+/// The save of which a file is, if this is what comes after `FILE.` in the name of one beside the first.
+fn save_of(rest: &str) -> Option<u64> {
+    let (id, number) = rest.split_once('.')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    u64::from_str_radix(id, 16).ok().filter(|_| id.len() == 16 && is_number)
+}
+
+/// The files in the directory of a checkpoint's first one whose names begin as that one's, each with what comes after `FILE.`.
+fn beside(path: &Path) -> impl Iterator<Item = (PathBuf, String)> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let first = path.file_name().and_then(|name| name.to_str()).map(|first| format!("{first}."));
+    let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+    entries.filter_map(move |entry| {
+        let rest = entry.file_name().to_str()?.strip_prefix(first.as_deref()?)?.to_owned();
+        Some((entry.path(), rest))
+    })
+}
+
 /// Removes the files of other saves than `id` beside the first, which nothing names any more, and what processes that were killed
 /// left. What cannot be removed stays: it does no harm, and the next save tries again.
 pub(super) fn remove_old(path: &Path, id: u64) {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let Some(first) = path.file_name().and_then(|name| name.to_str()) else { return };
-    let is_old = |name: &str| {
-        let Some(rest) = name.strip_prefix(first).and_then(|rest| rest.strip_prefix('.')) else {
-            return false;
-        };
-        if is_left(rest) {
-            return true;
-        }
-        let Some((of, number)) = rest.split_once('.') else { return false };
-        let is_id = of.len() == 16 && u64::from_str_radix(of, 16).is_ok_and(|of| of != id);
-        is_id && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
-        if entry.file_name().to_str().is_some_and(is_old) {
-            let _ = std::fs::remove_file(entry.path());
-        }
+    let is_old = |rest: &str| is_left(rest) || save_of(rest).is_some_and(|of| of != id);
+    for (old, _) in beside(path).filter(|(_, rest)| is_old(rest)) {
+        let _ = std::fs::remove_file(old);
     }
+}
+
+/// A file of a checkpoint without the first one, which has to be somewhere.
+pub(super) fn orphan(path: &Path) -> Option<PathBuf> {
+    beside(path).filter(|(_, rest)| save_of(rest).is_some()).map(|(file, _)| file).min()
 }
 
 impl Files {
@@ -159,6 +168,7 @@ mod tests {
         let path = directory.join("m.ckpt");
         let kept =
             [path.clone(), place(&path, 7, 1), directory.join("m.ckpt.old"), directory.join("n.ckpt.1.1")];
+        assert_eq!(orphan(&path), None);
         let kept_too = directory.join(format!("m.ckpt.{:016x}.x", 8));
         let part = |of: &Path, process: u32| PathBuf::from(format!("{}.{process}.0.part", of.display()));
         // No process has so high a number.
@@ -171,6 +181,7 @@ mod tests {
         let kept =
             [kept.as_slice(), &[part(&path, std::process::id()), directory.join("m.ckpt.x.0.part")]].concat();
         kept.iter().chain([&kept_too]).chain(&old).for_each(|file| std::fs::write(file, "x").unwrap());
+        assert_eq!(orphan(&path), Some(place(&path, 7, 1)));
         remove_old(&path, 7);
         assert!(kept.iter().chain([&kept_too]).all(|file| file.exists()));
         assert!(old.iter().all(|file| !file.exists()));

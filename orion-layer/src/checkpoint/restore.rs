@@ -40,13 +40,13 @@ struct First {
 type Seen = (u64, u64, Option<Duration>);
 
 impl Context<'_> {
-    /// Opens a checkpoint; `None` if there is no such file on any host of the job. Collective.
+    /// Opens a checkpoint; `None` if there is no such file on any host of the job, nor a part of one. Collective.
     ///
     /// One that several hosts saved is in several files, each of which may lie on any host of this job, beside where the first one
     /// is or would be: what other hosts need of it is sent to them.
     ///
     /// # Errors
-    /// [`Error::Format`] if it is no checkpoint or damaged, if one of its files is on no host, or if two hosts have different
+    /// [`Error::Format`] if it is no checkpoint or damaged, if one of its files is on no host, the first among them, or if two hosts have different
     /// checkpoints by this name (then it says which is older); [`Error::Io`]: the same error on every worker.
     #[track_caller]
     pub fn open_checkpoint(&mut self, path: impl AsRef<Path>) -> Result<Option<Checkpoint>> {
@@ -59,7 +59,9 @@ impl Context<'_> {
             sees.push(seen);
             Ok(())
         })?;
-        let Some(reader) = sees.iter().position(Option::is_some) else { return Ok(None) };
+        let Some(reader) = sees.iter().position(Option::is_some) else {
+            return self.check_orphans(site, path).map(|()| None);
+        };
         let what = |seen: &Option<Seen>| seen.map(|(table, data, _)| (table, data));
         let differs = |seen: &Option<Seen>| seen.is_some() && what(seen) != what(&sees[reader]);
         if let Some(other) = sees.iter().position(differs) {
@@ -85,6 +87,23 @@ impl Context<'_> {
         let readers = self.readers(site, path, &contents, &sees)?;
         let source = Source { path: path.into(), id: contents.files.id, readers };
         Ok(Some(Checkpoint { contents, data, source }))
+    }
+
+    /// Refuses to begin anew where a part of a checkpoint is, whose first file is on no host: the next save would remove it. Collective.
+    fn check_orphans(&mut self, site: Site, path: &Path) -> Result<()> {
+        let mine = files::orphan(path).map(|file| file.display().to_string());
+        let mut found = None;
+        self.exchange_values(site, &mine, |rank, orphan: Option<String>| {
+            found = found.take().or(orphan.map(|file| (rank, file)));
+            Ok(())
+        })?;
+        let Some((rank, file)) = found else { return Ok(()) };
+        let what = format!(
+            "{file}, a part of this checkpoint, is where {} sees it, and its first file is on no host of the job: copy that to one of \
+             them; or remove the parts to begin anew, if it was never there: a first save that was killed leaves them",
+            self.worker_and_host(rank)
+        );
+        Err(Error::Format { file: path.display().to_string(), what })
     }
 
     /// Who has which of a checkpoint's files. Collective.
