@@ -15,6 +15,7 @@
 mod failure;
 mod force_requests;
 mod forcing;
+mod limiter;
 mod links;
 mod local;
 mod memory;
@@ -34,6 +35,7 @@ mod trace;
 mod window;
 
 pub use failure::Failure;
+pub use limiter::Limiter;
 pub use memory::SegmentMemory;
 pub use order::Order;
 pub use placer::{Placer, RdmaDevice, RdmaError};

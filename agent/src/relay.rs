@@ -1,5 +1,6 @@
 //! The agent without a thread, a socket or a clock: datagrams and the time go in, datagrams come out.
 use crate::failure::Failure;
+use crate::limiter::Limiter;
 use crate::memory::SegmentMemory;
 use crate::placer::{Lines, News, Standing};
 use crate::reach::Reach;
@@ -76,6 +77,8 @@ pub struct Relay {
     only: Option<BTreeSet<SocketAddr>>,
     /// A peer without RDMA ends the job.
     demands_rdma: bool,
+    /// Of refusals: anybody may send to the port.
+    limiter: Limiter,
     /// Datagrams from elsewhere.
     strange: u64,
     /// The transport's counters when somebody last asked.
@@ -136,6 +139,7 @@ impl Relay {
             failure: None,
             only: None,
             demands_rdma: false,
+            limiter: Limiter::default(),
             strange: 0,
             transport: Vec::new(),
         }
@@ -272,6 +276,7 @@ impl Relay {
     /// Does what is due, and looks at what changed in the memory.
     pub fn work(&mut self, now: Time) {
         self.memory.at(now.as_nanos());
+        self.limiter.tell();
         self.endpoint.handle_timeout(now);
         while let Some(event) = self.endpoint.poll_event() {
             self.hear(now, event);
@@ -400,7 +405,9 @@ impl Relay {
             session::Event::MaxPayload { peer, bytes } => {
                 self.tell(now, Event::Payload { peer: HostId(peer.0), bytes });
             }
-            session::Event::Refused { from, why } => warn!(%from, %why, "a caller was refused"),
+            session::Event::Refused { from, why } if self.limiter.admits(why.cause()) => {
+                warn!(%from, %why, "a caller was refused");
+            }
             // Writable: it is sent whenever there is room.
             _ => {}
         }

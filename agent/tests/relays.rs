@@ -2,6 +2,7 @@
 mod answers;
 mod lent;
 mod network;
+mod refusals;
 mod rows;
 
 use hectare_dsm::agent::RemoteWorker;

@@ -2,7 +2,6 @@
 mod clients;
 pub(crate) mod endpoint;
 mod in_flight;
-mod limiter;
 mod membership;
 mod replies;
 mod requests;
@@ -13,8 +12,8 @@ use crate::registry::{ClientId, Registry};
 use crate::sd_notify;
 use clients::Client;
 use endpoint::{Endpoint, EndpointState};
+use hectare_agent::Limiter;
 use hectare_wire::{Error, Result, VERSION};
-use limiter::Limiter;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -89,7 +88,7 @@ impl Server {
             closer: closer.clone(),
             last_id: 0,
             registry: Registry::with_closer(config, closer),
-            limiter: Limiter::new(),
+            limiter: Limiter::default(),
             burying: false,
             since: Instant::now(),
             boot: boot_number(),

@@ -47,6 +47,20 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// Its cause, in a word: that of the counters.
+    pub fn cause(self) -> &'static str {
+        match self {
+            Refusal::Version { .. } => "version",
+            Refusal::Cluster => "cluster",
+            Refusal::Key => "key",
+            Refusal::Job => "job",
+            Refusal::Suite => "suite",
+            Refusal::Host { .. } => "host",
+            Refusal::Boot => "boot",
+            Refusal::Identity => "identity",
+        }
+    }
+
     /// The code in a packet, and what goes with it.
     pub(crate) fn code(self) -> (u8, u32) {
         match self {

@@ -1,4 +1,5 @@
-//! Limits the log lines of refusals, so that a client that is refused in a loop does not fill the disk.
+//! Limits the log lines of refusals, so that who is refused in a loop does not fill the disk: a client of the
+//! daemon, or a stranger at the port of an agent.
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tracing::warn;
@@ -9,18 +10,20 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// Counts the lines of a period.
 #[derive(Debug)]
-pub(super) struct Limiter {
+pub struct Limiter {
     since: Instant,
     lines: BTreeMap<&'static str, u64>,
 }
 
-impl Limiter {
-    pub(super) fn new() -> Limiter {
+impl Default for Limiter {
+    fn default() -> Limiter {
         Limiter { since: Instant::now(), lines: BTreeMap::new() }
     }
+}
 
+impl Limiter {
     /// Whether one more line of this cause may be written.
-    pub(super) fn admits(&mut self, cause: &'static str) -> bool {
+    pub fn admits(&mut self, cause: &'static str) -> bool {
         self.tell();
         let lines = self.lines.entry(cause).or_default();
         *lines += 1;
@@ -28,25 +31,32 @@ impl Limiter {
     }
 
     /// The time until [`Limiter::tell`] has something to log; `None` if there is nothing.
-    pub(super) fn due(&self) -> Option<Duration> {
+    pub fn due(&self) -> Option<Duration> {
         let left_out = self.lines.values().any(|lines| *lines > LINES);
         left_out.then(|| PERIOD.saturating_sub(self.since.elapsed()))
     }
 
     /// Ends the period if it is over: says how many lines were left out.
-    pub(super) fn tell(&mut self) {
+    pub fn tell(&mut self) {
         if self.since.elapsed() >= PERIOD {
             self.finish();
         }
     }
 
     /// Ends the period.
-    pub(super) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         self.since = Instant::now();
         for (cause, lines) in std::mem::take(&mut self.lines) {
             if lines > LINES {
                 warn!(cause, left_out = lines - LINES, "more refusals of this cause, without a line each");
             }
         }
+    }
+}
+
+impl Drop for Limiter {
+    /// No line is lost.
+    fn drop(&mut self) {
+        self.finish();
     }
 }
