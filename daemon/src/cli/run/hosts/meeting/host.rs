@@ -146,6 +146,10 @@ pub(in super::super) fn hold(
         match said {
             Ok((guest, from)) => guests.push(Present { guest, stream, from, nonce }),
             Err(error) if error.may_be_anybody() => {
+                if let NotHeard::Key = error {
+                    // A host of the job would hear at once why it cannot come.
+                    turn_away(stream, &key, ip, &error);
+                }
                 if strangers.len() < MOST_STRANGERS
                     && let Some(ip) = ip
                 {
@@ -153,11 +157,7 @@ pub(in super::super) fn hold(
                 }
             }
             Err(error) => {
-                let from = ip.map_or("?".into(), |ip| ip.to_string());
-                let failed = HostFailed::new(from, error.to_string());
-                // It cannot read an HMAC of ours either, and hears that its key is another one.
-                tell(&mut { stream }, &key, &[0; 32], &refusal(&failed.to_string()));
-                trouble = Some(failed);
+                trouble = Some(turn_away(stream, &key, ip, &error));
             }
         }
     }
@@ -176,6 +176,14 @@ pub(in super::super) fn hold(
 /// Tells a guest the agreement. One that is gone has failed on its own.
 fn tell(stream: &mut TcpStream, key: &hmac::Key, nonce: &[u8; 32], agreed: &Agreed) {
     let _ = send(stream, key, "host", nonce, agreed);
+}
+
+/// Tells somebody why it cannot come; that it failed. With another key it cannot read an HMAC of ours either, and hears by that
+/// that its key is another one.
+fn turn_away(mut stream: TcpStream, key: &hmac::Key, ip: Option<IpAddr>, why: &NotHeard) -> HostFailed {
+    let failed = HostFailed::new(ip.map_or("?".into(), |ip| ip.to_string()), why.to_string());
+    tell(&mut stream, key, &[0; 32], &refusal(&failed.to_string()));
+    failed
 }
 
 fn refusal(what: &str) -> Agreed {

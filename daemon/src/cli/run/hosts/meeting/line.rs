@@ -30,7 +30,7 @@ pub(super) enum NotHeard {
 impl NotHeard {
     /// Whether whoever it was need not be a host of the job.
     pub(super) fn may_be_anybody(&self) -> bool {
-        !matches!(self, NotHeard::Key | NotHeard::Json(_))
+        !matches!(self, NotHeard::Json(_))
     }
 }
 

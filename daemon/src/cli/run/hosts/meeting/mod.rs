@@ -125,7 +125,7 @@ mod tests {
     }
 
     /// The meeting place's end and a guest's, of whom the one has made its part, or not.
-    fn meet(theirs: u8, made: fn() -> Result<()>) -> [Result<()>; 2] {
+    fn meet(made: fn() -> Result<()>) -> [Result<()>; 2] {
         let (listener, at, deadline) = place();
         std::thread::scope(|scope| {
             let host = scope.spawn(move || {
@@ -137,7 +137,7 @@ mod tests {
             });
             let guest = scope.spawn(move || {
                 let (agreed, attendance) =
-                    go(("h0".into(), at), &key(theirs), deadline, |_| Ok(guest(1, "10.0.0.2:1")))?;
+                    go(("h0".into(), at), &key(1), deadline, |_| Ok(guest(1, "10.0.0.2:1")))?;
                 assert_eq!(agreed.hosts.len(), 2);
                 attendance.conclude("h1", made())
             });
@@ -151,13 +151,41 @@ mod tests {
 
     #[test]
     fn all_hosts_hear_whether_all_have_made_their_parts() {
-        for result in meet(1, || Ok(())) {
+        for result in meet(|| Ok(())) {
             result.unwrap();
         }
-        let [host, guest] = meet(1, || anyhow::bail!("no room"));
+        let [host, guest] = meet(|| anyhow::bail!("no room"));
         assert_eq!((said(&host), said(&guest)), ("host h1: no room".into(), "no room".into()));
-        let [host, guest] = meet(2, || Ok(()));
-        assert!(said(&host).contains("another cluster key") && said(&guest).contains("another cluster key"));
+    }
+
+    #[test]
+    fn who_has_another_key_hears_so_at_once_and_ends_no_start() {
+        let (listener, at, deadline) = place();
+        std::thread::scope(|scope| {
+            let come = move |secret| {
+                go(("h0".into(), at), &key(secret), deadline, |_| Ok(guest(1, "10.0.0.2:1"))).map(drop)
+            };
+            let others = scope.spawn(move || (said(&come(2)), come(1)));
+            let own = |_| Ok(guest(0, "10.0.0.1:1"));
+            assert!(hold(listener, None, &key(1), deadline, (1, 2), "", own).unwrap().is_some());
+            let (stranger, host) = others.join().unwrap();
+            assert!(stranger.contains("another cluster key"), "{stranger}");
+            host.unwrap();
+        });
+        // It is named if somebody is missing in the end.
+        let (listener, at, deadline) = place();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(move || {
+                go(("h0".into(), at), &key(2), deadline, |_| Ok(guest(1, "10.0.0.2:1"))).map(drop)
+            });
+            let (soon, own) = (Instant::now() + Duration::from_millis(500), |_| Ok(guest(0, "10.0.0.1:1")));
+            let error = said(&hold(listener, None, &key(1), soon, (1, 2), "", own).map(drop));
+            assert!(
+                error.contains("from 127.0.0.1 somebody came, but: it has another cluster key"),
+                "{error}"
+            );
+            assert!(said(&other.join().unwrap()).contains("another cluster key"));
+        });
     }
 
     #[test]
