@@ -35,9 +35,20 @@ fn the_service_manager_is_told_when_it_is_ready_and_when_it_stops() {
 fn the_unit_file_is_one() {
     let unit = include_str!("../hectared.service");
     // Signals that others send count as a good end for systemd, so on-failure would leave it at that.
-    for line in ["Restart=always", "ExecReload=/bin/kill -HUP $MAINPID", "RestartPreventExitStatus=2 4 5 6"] {
+    for line in [
+        "Restart=always",
+        "ExecReload=/bin/kill -HUP $MAINPID",
+        "RestartPreventExitStatus=2 4 5 6",
+        "KillMode=process",
+    ] {
         assert!(unit.lines().any(|found| found == line), "{line}");
     }
+    // Agents are in the service, too: as many as there are jobs, and some lock memory.
+    for limit in ["TasksMax=", "LimitMEMLOCK="] {
+        assert!(!unit.lines().any(|line| line.starts_with(limit)), "{limit}");
+    }
+    let families = unit.lines().find(|line| line.starts_with("RestrictAddressFamilies=")).unwrap();
+    assert!(families.contains("AF_NETLINK"), "libibverbs finds devices by it: {families}");
     let host = Host::new();
     // The program of this build in place of the installed one, which is looked for, too.
     let program = format!("ExecStart={}", env!("CARGO_BIN_EXE_hectared"));
