@@ -51,12 +51,23 @@ fn longest_failing(hosts: &JobHosts) -> Duration {
 
 /// Runs this process as the agent of a job, by an order of the daemon; for `hectared`.
 pub fn run() -> ExitCode {
+    // It was started by a link, whose name `ps` would show.
+    let _ = rustix::thread::set_name(c"hectare-agent");
+    ignore_terminal();
     // Without a log there is still an agent.
     let log = std::env::var(LOG).ok().and_then(|log| serde_json::from_str(&log).ok());
     let _ = logging::start(&log.unwrap_or_default());
     let code = hectare_agent::main_of(&std::env::var(ORDER).unwrap_or_default());
     logging::finish();
     ExitCode::from(code)
+}
+
+/// What ends the daemon in a shell, Ctrl-C or the end of its terminal, ends no agent: jobs go on without a daemon.
+fn ignore_terminal() {
+    for signal in [libc::SIGINT, libc::SIGHUP] {
+        // SAFETY: ignoring a signal runs no code, and nothing here handles these.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
 }
 
 /// The agent of a job, as long as this value is there.
@@ -98,6 +109,8 @@ impl Shared {
         command
             .arg0("hectared")
             .args([WORD, &self.order.job])
+            // A terminal signals the daemon's group.
+            .process_group(0)
             .env(ORDER, serde_json::to_string(&order)?)
             .env(LOG, serde_json::to_string(&logging::running())?)
             .stdin(Stdio::from(self.memory.try_clone()?));

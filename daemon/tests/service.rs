@@ -1,6 +1,8 @@
 //! The daemon as a service: what it tells the service manager, and its unit file.
 use crate::common::{Host, WATCHDOG};
 use hectare_testing::skip;
+use hectare_wire::{Cipher, JobHost, JobHosts, JobSettings, Request, TransportChoice};
+use rustix::process::{Pid, Signal};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 
@@ -29,6 +31,54 @@ fn the_service_manager_is_told_when_it_is_ready_and_when_it_stops() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert_eq!(heard(), "STOPPING=1");
     assert!(daemon.wait().unwrap().success());
+}
+
+fn free_port() -> u16 {
+    std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+#[test]
+fn what_ends_a_daemon_in_a_shell_ends_no_agent() {
+    let host = Host::new();
+    let key = host.top.path().join("key");
+    hectare_daemon::key_file::make(&key, "lab").unwrap();
+    let daemon = host.daemon("");
+    let of = |name: &str, port: u16| JobHost {
+        name: name.into(),
+        address: ([127, 0, 0, 1], port).into(),
+        ranks: 1,
+        dpdk: None,
+    };
+    let hosts = JobHosts {
+        id: [4; 16],
+        index: 0,
+        hosts: vec![of("here", free_port()), of("there", 1)],
+        key_file: key.to_str().unwrap().into(),
+        silence_ms: JobHosts::SILENCE_MS,
+        cipher: Cipher::default(),
+        transport: TransportChoice::Udp,
+    };
+    let settings = JobSettings { bytes: Some(1 << 20), ..JobSettings::default() };
+    let make = Request::CreateOnHosts { job: "j".into(), settings, keep: false, hosts: Box::new(hosts) };
+    host.connect().order(&make).unwrap();
+    daemon.wait_for("the agent is here");
+    let log = daemon.log();
+    let line = log.lines().find(|line| line.contains("agent started")).unwrap();
+    let agent = serde_json::from_str::<serde_json::Value>(line).unwrap()["pid"].as_u64().unwrap();
+    let read = |file: &str| std::fs::read_to_string(format!("/proc/{agent}/{file}")).unwrap();
+    assert_eq!(read("comm").trim(), "hectare-agent");
+    let pid = Pid::from_raw(agent as i32).unwrap();
+    assert_eq!(rustix::process::getpgid(Some(pid)).unwrap(), pid, "it is in no group of a shell's");
+    for signal in [Signal::INT, Signal::HUP] {
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+    let ignored =
+        read("status").lines().find_map(|line| Some(line.strip_prefix("SigIgn:")?.trim().to_owned()));
+    let ignored = u64::from_str_radix(&ignored.unwrap(), 16).unwrap();
+    assert_eq!(ignored & 0b11, 0b11, "SIGHUP and SIGINT");
+    host.connect().order(&Request::Remove { job: "j".into(), force: true }).unwrap();
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    assert!(daemon.terminate().success());
 }
 
 #[test]
