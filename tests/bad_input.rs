@@ -1,16 +1,18 @@
 //! Descriptors and settings that cannot make a job, or a worker of one.
 use crate::common::this_program;
-use hectare::{Error, Job, JobBuilder};
+use hectare::{Error, Job, JobBuilder, StallPolicy};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 #[test]
 fn settings_that_make_no_sense() {
     let zero = Duration::ZERO;
-    let bad: [(&str, JobBuilder); 12] = [
+    let bad: [(&str, JobBuilder); 14] = [
         ("reserve", Job::builder().reserve(0)),
         ("reserve", Job::builder().reserve(u64::MAX)),
         ("round_timeout", Job::builder().round_timeout(zero)),
+        ("stall_policy", Job::builder().stall_policy(StallPolicy::Kill { after: zero })),
+        ("stall_policy", Job::builder().stall_policy(StallPolicy::Pin { after: zero })),
         ("max_workers", Job::builder().max_workers(0)),
         ("max_workers", Job::builder().max_workers(u32::MAX)),
         ("max_areas", Job::builder().max_areas(0)),

@@ -4,7 +4,7 @@ mod explain;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use hectare_agent::{DpdkPort, RdmaDevice, RdmaError};
-use hectare_wire::{JobSettings, RunDir, TransportChoice};
+use hectare_wire::{JobSettings, RunDir, Stall, TransportChoice};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -245,6 +245,8 @@ impl Config {
             defaults.round_timeout_ms != Some(0),
             "defaults.round_timeout_ms is 0: every round would be abandoned"
         );
+        let stalls_at_once = matches!(defaults.stall, Some(Stall::KillAfterMs(0) | Stall::PinAfterMs(0)));
+        ensure!(!stalls_at_once, "defaults.stall acts after 0 ms: every worker would count as stalled");
         Ok(())
     }
 
@@ -387,6 +389,8 @@ mod tests {
             ("[rdma]\ndevise = \"x\"", "line 2: unknown key `rdma.devise`; did you mean `device`?"),
             ("transport = \"tcp\"", "line 1: transport = \"tcp\": expected auto, udp, dpdk or rdma"),
             ("transport = \"dpdk\"", "there is no port: name one in [dpdk]"),
+            ("[defaults]\nstall = { kill_after_ms = 0 }", "defaults.stall acts after 0 ms"),
+            ("[defaults]\nstall = { pin_after_ms = 0 }", "defaults.stall acts after 0 ms"),
             ("[defaults]\nstall = { kill = 4 }", "unknown variant `kill`"),
         ] {
             let error = format!("{:#}", Config::parse(text).unwrap_err());

@@ -249,6 +249,11 @@ impl JobBuilder {
         if self.round_timeout.is_zero() {
             return bad("round_timeout is zero: every round would be abandoned".into());
         }
+        if let StallPolicy::Kill { after } | StallPolicy::Pin { after } = self.stall_policy
+            && after.is_zero()
+        {
+            return bad("stall_policy acts after no time: every worker would count as stalled".into());
+        }
         if !self.hosts.is_empty() {
             if self.here >= self.hosts.len() || self.hosts.len() > 1 << 16 {
                 return bad(format!("there is no host {} of {}", self.here, self.hosts.len()));
