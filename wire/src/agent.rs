@@ -294,12 +294,16 @@ impl AgentSocket {
     }
 }
 
+/// How long an agent may take to take a connection.
+const STOPPED: Duration = Duration::from_millis(200);
+
 /// Removes the sockets of agents of a job that were killed.
 pub fn remove_dead_agents(dir: &RunDir, job: &str) {
     for name in sockets_of(dir, job) {
         let path = directory(dir).join(&name);
         let socket = AgentSocket { file: file_at(&path), path };
-        if matches!(AgentConnection::at(dir, &name, None), Ok(None)) {
+        // One that takes nobody in this time is stopped, not dead.
+        if matches!(AgentConnection::at(dir, &name, Some(STOPPED)), Ok(None)) {
             socket.remove();
         }
     }

@@ -1,6 +1,7 @@
 //! Jobs of the daemon before this one, whose members may come back.
 use super::Registry;
 use crate::truncated::Truncated;
+use hectare_wire::remove_dead_agents;
 use std::time::{Duration, Instant};
 use tracing::warn;
 
@@ -25,7 +26,11 @@ impl Registry {
         }
         let awaited = std::mem::take(&mut self.awaited);
         warn!(jobs = %Truncated(&awaited), "members of an earlier daemon's jobs did not come back");
-        awaited.iter().for_each(|job| self.marks.unset(job));
+        for job in &awaited {
+            self.marks.unset(job);
+            // Its agent may have been killed with it, and no other one follows.
+            remove_dead_agents(&self.run_dir, job);
+        }
     }
 
     /// The start of the time in which members come back: when the daemon can be reached.
@@ -40,5 +45,34 @@ impl Registry {
                 self.marks.unset(job);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use hectare_wire::{RunDir, listen_as_agent};
+
+    #[test]
+    fn a_killed_job_leaves_no_sockets_of_agents() {
+        let top = tempfile::tempdir().unwrap();
+        let jobs = top.path().join("jobs");
+        std::fs::create_dir(&jobs).unwrap();
+        let dir = RunDir::at(top.path());
+        for job in ["killed", "lives"] {
+            std::fs::write(jobs.join(job), "").unwrap();
+        }
+        let config = Config { run_dir: Some(top.path().into()), ..Config::default() };
+        let mut registry = Registry::new(&config);
+        drop(listen_as_agent(&dir, "killed", 1).unwrap());
+        let lives = listen_as_agent(&dir, "lives", 1).unwrap();
+        let sockets = || std::fs::read_dir(top.path().join("agents")).unwrap().count();
+        registry.stop_awaiting();
+        assert_eq!(sockets(), 2, "they may still come");
+        registry.since = Instant::now().checked_sub(RETURN_WITHIN).unwrap();
+        registry.stop_awaiting();
+        assert_eq!(sockets(), 1);
+        drop(lives);
     }
 }
