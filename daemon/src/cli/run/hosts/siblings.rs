@@ -41,8 +41,13 @@ fn address(dir: &RunDir, job: &str) -> Result<SocketAddr> {
 fn check_user(stream: &UnixStream) -> Result<u32> {
     let other = rustix::net::sockopt::socket_peercred(stream).context("SO_PEERCRED")?;
     let (theirs, own) = (other.uid, rustix::process::geteuid());
-    ensure!(theirs == own, "another user ({theirs}) has the socket of this start");
-    Ok(other.pid.as_raw_nonzero().get().unsigned_abs())
+    let process = other.pid.as_raw_nonzero().get().unsigned_abs();
+    ensure!(
+        theirs == own,
+        "process {process} of another user ({theirs}) has the socket of this start: give it another name by --job, or have \
+         that process ended"
+    );
+    Ok(process)
 }
 
 fn line(from: &mut impl BufRead) -> std::io::Result<Option<String>> {
@@ -98,8 +103,12 @@ impl First {
         let address = address(dir, job)?;
         let listener = UnixListener::bind_addr(&address).map_err(|error| match error.kind() {
             ErrorKind::AddrInUse => {
-                let other = UnixStream::connect_addr(&address).ok().and_then(|stream| check_user(&stream).ok());
-                let by = other.map(|process| format!(", by process {process}")).unwrap_or_default();
+                let other = UnixStream::connect_addr(&address).ok().map(|stream| check_user(&stream));
+                let by = match other {
+                    Some(Ok(process)) => format!(", by process {process}"),
+                    Some(Err(error)) => return error.context(format!("job {job} cannot be started on this host")),
+                    None => String::new(),
+                };
                 anyhow::anyhow!(
                     "another start of job {job} is under way on this host{by}: give this one a name of its own by --job. If both \
                      are of one start, this one (rank {}) and the other both have local rank 0: the launcher must give each \
@@ -199,7 +208,7 @@ pub(super) fn follow<T>(
             Err(_) => std::thread::sleep(PAUSE),
         }
     };
-    check_user(&stream)?;
+    check_user(&stream).with_context(|| format!("job {job} cannot be started on this host"))?;
     let left = deadline.saturating_duration_since(Instant::now());
     stream.set_read_timeout(Some(left + LINE_WITHIN))?;
     let asked = stream.write_all(format!("{rank}\n").as_bytes());
@@ -282,6 +291,33 @@ mod tests {
                     assert!(heard.contains(&said), "{heard}");
                 }
             });
+        }
+    }
+
+    #[test]
+    fn another_user_who_has_the_socket_is_named() {
+        use rustix::process::Uid;
+        let (_top, dir, deadline) = scratch();
+        let others = std::thread::scope(|scope| {
+            let as_nobody = || {
+                // Only this thread is another user.
+                rustix::thread::set_thread_res_uid(Uid::ROOT, Uid::from_raw(65534), Uid::ROOT)?;
+                Ok::<_, rustix::io::Errno>(UnixListener::bind_addr(&address(&dir, "j").unwrap()).unwrap())
+            };
+            scope.spawn(as_nobody).join().unwrap()
+        });
+        let _listener = match others {
+            Ok(listener) => listener,
+            Err(error) => return hectare_testing::skip("another user", error),
+        };
+        let first = First::begin(&dir, "j", 0..2, deadline).map(drop).unwrap_err();
+        let other = follow(&dir, ("j", 1), deadline, || Ok(())).unwrap_err();
+        for error in [first, other] {
+            let said = one_line(&error);
+            assert!(
+                said.contains("of another user (65534) has the socket") && said.contains("--job"),
+                "{said}"
+            );
         }
     }
 
