@@ -118,6 +118,19 @@ fn quotas_are_refused_by_the_setting_that_set_them() {
 
 /// The quotas of a job hold in its memory, too: whoever reaches one gets an error that names it.
 #[test]
+fn limits_below_the_defaults_cut_them() {
+    let host = Host::new();
+    let _daemon = host.daemon("[limits]\nareas = 1\nworkers = 1\n");
+    let member = host.connect();
+    let (_, memory) = member.ask(&Request::Attach { job: "j".into(), rank: None }).unwrap();
+    let job = hectare_dsm::Job::from_descriptor(memory.unwrap()).unwrap();
+    let mut worker = job.worker().unwrap();
+    let _one = worker.create::<u8>("one", 10).unwrap();
+    let second = worker.create::<u8>("two", 10);
+    assert!(matches!(second, Err(hectare_dsm::Error::TooManyAreas { .. })), "{second:?}");
+}
+
+#[test]
 fn a_job_is_as_large_as_its_quotas_say() {
     let host = Host::new();
     let _daemon = host.daemon("[limits]\nbytes = 1048576\n[defaults]\nareas = 3\nworkers = 2\n");

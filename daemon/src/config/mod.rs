@@ -4,6 +4,7 @@ mod explain;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use hectare_agent::{DpdkPort, RdmaDevice, RdmaError};
+use hectare_dsm::JobBuilder;
 use hectare_wire::{JobSettings, RunDir, Stall, TransportChoice};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -217,14 +218,20 @@ impl Config {
     }
 
     fn check(&self) -> Result<()> {
+        let has_name = self.run_dir.as_ref().is_none_or(|dir| !dir.as_os_str().is_empty());
+        ensure!(has_name, "run_dir is empty: name a directory, or leave the line out for the user's");
         ensure!(self.max_jobs > 0, "max_jobs is 0: no job could be made");
         ensure!(self.max_clients > 0, "max_clients is 0: nobody could connect");
         ensure!(self.max_clients_per_process > 0, "max_clients_per_process is 0: nobody could connect");
         let (limits, defaults) = (&self.limits, &self.defaults);
-        for (name, limit) in
-            [("bytes", limits.bytes), ("areas", limits.areas.into()), ("workers", limits.workers.into())]
-        {
+        let limits_of_all = [
+            ("bytes", limits.bytes, JobBuilder::MOST_BYTES),
+            ("areas", limits.areas.into(), JobBuilder::MOST_AREAS.into()),
+            ("workers", limits.workers.into(), JobBuilder::MOST_WORKERS.into()),
+        ];
+        for (name, limit, most) in limits_of_all {
             ensure!(limit > 0, "limits.{name} is 0: no job could be made");
+            ensure!(limit <= most, "limits.{name} is {limit}, and a job has {most} at most");
         }
         let pairs = [
             ("bytes", defaults.bytes, limits.bytes),
@@ -380,6 +387,10 @@ mod tests {
             ("max_clients = 0", "max_clients is 0"),
             ("max_clients_per_process = 0", "max_clients_per_process is 0"),
             ("[limits]\nbytes = 0", "limits.bytes is 0"),
+            ("run_dir = \"\"", "run_dir is empty"),
+            ("[limits]\nworkers = 100000", "limits.workers is 100000, and a job has 65536 at most"),
+            ("[limits]\nareas = 4194305", "limits.areas is 4194305"),
+            ("[limits]\nbytes = 70368744177665", "limits.bytes is 70368744177665"),
             ("[limits]\nareas = 0", "limits.areas is 0"),
             ("[limits]\nworkers = 0", "limits.workers is 0"),
             (

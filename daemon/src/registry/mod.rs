@@ -210,7 +210,9 @@ impl Registry {
             return Err(Refusal::JobExists { job: job.into() });
         }
         let mut settings = settings.or(&self.defaults);
-        let (workers, areas) = (settings.workers.unwrap_or(WORKERS), settings.areas.unwrap_or(AREAS));
+        // Who does not say how many gets the default, up to the limit.
+        let workers = *settings.workers.get_or_insert(WORKERS.min(self.limits.workers));
+        let areas = *settings.areas.get_or_insert(AREAS.min(self.limits.areas));
         self.room_for(settings.bytes.unwrap_or(0), areas, workers)?;
         if let Some(hosts) = hosts {
             let ranks = hosts.hosts.iter().map(|host| u64::from(host.ranks)).sum();

@@ -100,6 +100,12 @@ impl Default for JobBuilder {
 impl JobBuilder {
     /// The worker slots of a job that [`JobBuilder::max_workers`] does not set.
     pub const DEFAULT_WORKERS: u32 = 256;
+    /// The most worker slots of a job.
+    pub const MOST_WORKERS: u32 = 1 << 16;
+    /// The most areas of a job.
+    pub const MOST_AREAS: u32 = 1 << 22;
+    /// The most bytes of address space for areas.
+    pub const MOST_BYTES: u64 = 1 << 46;
 
     /// Address space for areas, in bytes. Memory is taken only for areas that exist. Default: twice the
     /// host's memory.
@@ -232,10 +238,10 @@ impl JobBuilder {
     fn config(self) -> Result<Config> {
         let bad = |what: String| Err(Error::InvalidConfig { what });
         let limits = [
-            ("max_workers", self.max_workers, 1, 1 << 16),
+            ("max_workers", self.max_workers, 1, JobBuilder::MOST_WORKERS),
             ("max_observers", self.max_observers, 0, 1 << 16),
             ("pins_per_observer", self.pins_per_observer, 1, 1 << 16),
-            ("max_areas", self.max_areas, 1, 1 << 22),
+            ("max_areas", self.max_areas, 1, JobBuilder::MOST_AREAS),
             ("min_copies", self.min_copies, 1, 64),
             ("max_name_bytes", self.max_name_bytes, 1, 4096),
             ("generations", self.generations, 3, 64),
@@ -264,7 +270,7 @@ impl JobBuilder {
             }
         }
         let reserve_bytes = self.reserve.unwrap_or_else(|| host_memory().saturating_mul(2));
-        if reserve_bytes == 0 || reserve_bytes > 1 << 46 {
+        if reserve_bytes == 0 || reserve_bytes > JobBuilder::MOST_BYTES {
             return bad(format!("reserve is {reserve_bytes} bytes, it must be from 1 to 2^46"));
         }
         let (stall_policy, stall_after) = match self.stall_policy {
