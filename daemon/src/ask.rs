@@ -5,12 +5,23 @@ use hectare_wire::{
     AgentConnection, AgentReply, AgentRequest, AgentStatus, ClientLine, Connection, Error, JobLine, Refusal,
     Reply, Request, RunDir,
 };
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// The status of the agent at the other end of a connection.
 pub(crate) fn standing_of(agent: &AgentConnection) -> Result<AgentStatus> {
-    match agent.ask(&AgentRequest::Status)? {
+    let since = Instant::now();
+    let answer = agent.ask(&AgentRequest::Status).map_err(|error| match error {
+        Error::Os { source, .. } if source.kind() == ErrorKind::WouldBlock => {
+            let seconds = since.elapsed().as_secs_f64();
+            anyhow::anyhow!(
+                "it does not answer within {seconds:.1} s: it is stopped, or the host is overloaded"
+            )
+        }
+        other => other.into(),
+    })?;
+    match answer {
         AgentReply::Status(standing) => Ok(*standing),
         AgentReply::Busy => {
             bail!("its thread did not answer within 2 s: it is stopped, or the host is overloaded")
@@ -121,5 +132,21 @@ pub(crate) fn all_clients(connection: &Connection) -> Result<Vec<ClientLine>> {
             }
             other => return answer(&other),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hectare_wire::listen_as_agent;
+
+    #[test]
+    fn an_agent_that_does_not_answer_is_stopped_or_slow() {
+        let top = tempfile::tempdir().unwrap();
+        let dir = RunDir::at(top.path());
+        let _stopped = listen_as_agent(&dir, "j", 1).unwrap();
+        let agent = AgentConnection::open(&dir, "j", Some(Duration::from_millis(100))).unwrap().unwrap();
+        let said = standing_of(&agent).unwrap_err().to_string();
+        assert_eq!(said, "it does not answer within 0.1 s: it is stopped, or the host is overloaded");
     }
 }

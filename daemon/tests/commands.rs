@@ -150,6 +150,21 @@ fn the_daemon_has_the_same_codes() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_named() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = Host::new().command(env!("CARGO_BIN_EXE_hectare"));
+    let said = command
+        .args(["config", "example"])
+        .stdout(full)
+        .stderr(std::process::Stdio::piped())
+        .output()
+        .unwrap();
+    let err = String::from_utf8_lossy(&said.stderr);
+    assert_eq!(said.status.code(), Some(1));
+    assert!(err.contains("standard output cannot be written: No space left"), "{err}");
+}
+
+#[test]
 fn every_code_is_documented() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/operations/operators.md");
     let text = std::fs::read_to_string(root).unwrap();

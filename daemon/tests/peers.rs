@@ -156,7 +156,7 @@ fn the_way_of_a_version_is_told_on_both_hosts() {
     let head = format!("area count/0 of host {}, seen by host {}", cluster.name(0), cluster.name(1));
     assert!(said.out.starts_with(&head) && said.out.contains("  visible here"), "{said:?}");
     let said = cluster.hectare(1, &["trace", "seen", "no/area", "--for", "1"]);
-    assert!(said.code == 1 && said.err.contains("has no area \"no/area\""), "{said:?}");
+    assert!(said.code == 4 && said.err.contains("has no area \"no/area\""), "{said:?}");
     run.signal(rustix::process::Signal::INT);
     run.end();
     cluster.assert_nothing_is_left();

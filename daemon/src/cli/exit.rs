@@ -62,7 +62,7 @@ pub fn code_of(error: &anyhow::Error) -> u8 {
     if let Some(first) = error.downcast_ref::<FirstFailed>() {
         return first.code;
     }
-    if error.is::<super::read::NoSuchArea>() {
+    if error.is::<super::read::NoSuchArea>() || error.is::<super::trace::NotShared>() {
         return 4;
     }
     error.downcast_ref::<Error>().map_or(1, code_of_wire)

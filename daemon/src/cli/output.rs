@@ -7,7 +7,9 @@ use std::io::{ErrorKind, Write};
 pub(super) fn print(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(anyhow::Error::from(error).context("standard output cannot be written"))
+        }
         _ => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! `hectare trace`: the steps of an area's versions through this host, as its agent records them, by this host's clock.
 use super::output::{bytes, print};
 use super::parse::seconds;
-use super::peers::of_job;
+use super::peers::{ANSWER, of_job};
 use anyhow::{Result, bail};
 use clap::Args;
 use hectare_wire::{
@@ -12,8 +12,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-/// How long the agent may take to answer.
-const ANSWER: Duration = Duration::from_secs(3);
 /// Between two questions.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The number of versions whose first step's time is remembered.
@@ -33,6 +31,14 @@ pub(super) struct Trace {
     #[arg(long)]
     json: bool,
 }
+
+/// An area without steps on this host, by the names of its job and its own.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "job {0:?} has no area {1:?} that this host shares with others: it is not there, has no reader copies, or is of another host \
+     and nobody here has asked for it"
+)]
+pub(super) struct NotShared(String, String);
 
 pub(super) fn trace(dir: &RunDir, what: &Trace) -> Result<()> {
     let standing = of_job(dir, &what.job)?;
@@ -65,12 +71,7 @@ pub(super) fn trace(dir: &RunDir, what: &Trace) -> Result<()> {
     }
     match owner {
         Some(_) => Ok(()),
-        None => bail!(
-            "job {:?} has no area {:?} that this host shares with others: it is not there, has no reader copies, or is of \
-             another host and nobody here has asked for it",
-            what.job,
-            what.area
-        ),
+        None => bail!(NotShared(what.job.clone(), what.area.clone())),
     }
 }
 
