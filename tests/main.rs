@@ -56,6 +56,7 @@ mod standstill;
 mod stragglers;
 mod tensor;
 mod unchanged;
+mod whole_file;
 mod word2vec;
 mod write_log;
 

@@ -1,6 +1,7 @@
 //! Models in files: JSON, as the chapter on this program describes it.
 use super::labels::Labels;
 use super::loss::Loss;
+use super::training::whole_file;
 use super::tree::Tree;
 use hectare::orion::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -54,7 +55,8 @@ impl Model {
         };
         let text = serde_json::to_string(self).map_err(|error| failed(&error))?;
         // A line for each tree, for those who look at it.
-        fs::write(path, text.replace("{\"nodes\"", "\n{\"nodes\"") + "\n").map_err(|error| failed(&error))
+        whole_file::write(path, text.replace("{\"nodes\"", "\n{\"nodes\"") + "\n")
+            .map_err(|error| failed(&error))
     }
 
     pub(crate) fn read(path: &Path) -> Result<Model> {

@@ -5,11 +5,10 @@ use super::loss::Loss;
 use super::model::Model;
 use super::options::Options;
 use super::quality::{Measured, Scored};
-use super::training;
+use super::training::{self, whole_file};
 use hectare::DistArray;
 use hectare::orion::{Context, Error, Result, parallel_for};
 use std::fmt::Write;
-use std::fs;
 
 /// Rows and what is predicted for them so far.
 pub(crate) struct Tested {
@@ -58,7 +57,7 @@ impl Tested {
                 };
                 writeln!(text, "{predicted}").expect("text grows");
             }
-            fs::write(path, text)
+            whole_file::write(path, text)
                 .map_err(|error| Error::Invalid(format!("cannot write {}: {error}", path.display())))
         });
         w.broadcast(|| written.unwrap_or(Ok(())))?;

@@ -1,6 +1,7 @@
 //! Models in files: text, as the chapter on this program describes it.
 use super::options::Options;
 use super::problem::Problem;
+use super::training::whole_file;
 use hectare::orion::{Error, Result};
 use std::fmt::Write;
 use std::fs;
@@ -37,7 +38,7 @@ impl Model {
             writeln!(text, "{feature} {weight}").expect("text grows");
         }
         text += "end\n";
-        fs::write(path, text)
+        whole_file::write(path, text)
             .map_err(|error| Error::Invalid(format!("cannot write {}: {error}", path.display())))
     }
 

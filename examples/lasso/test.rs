@@ -1,11 +1,10 @@
 //! The rows to test with: what is predicted for them.
 use super::model::Model;
 use super::options::Options;
-use super::training::{self, say};
+use super::training::{self, say, whole_file};
 use hectare::orion::{Context, Error, Result, parallel_for};
 use hectare_data::text::LabelledRow;
 use std::fmt::Write;
-use std::fs;
 
 /// Says how far predictions are from the targets, and writes them, if they are wanted; returns the root of the mean squared error.
 /// Collective.
@@ -30,7 +29,7 @@ pub(crate) fn measure(
     let written = w.root(|| {
         let mut text = String::new();
         predicted.iter().for_each(|value| writeln!(text, "{value}").expect("text grows"));
-        fs::write(path, text)
+        whole_file::write(path, text)
             .map_err(|error| Error::Invalid(format!("cannot write {}: {error}", path.display())))
     });
     w.broadcast(|| written.unwrap_or(Ok(())))?;

@@ -1,8 +1,8 @@
 //! Documents as lists of words, from text or generated.
 use super::Options;
 use super::learned::Learned;
+use super::training::whole_file;
 use anyhow::{Context, Result, ensure};
-use std::fs;
 use std::path::Path;
 
 /// Of this many tokens of a document, one is held out.
@@ -51,6 +51,6 @@ impl Corpus {
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let lines: String =
             self.train.iter().map(|token| format!("{} {}\n", token.doc, token.word)).collect();
-        fs::write(path, lines).with_context(|| format!("cannot write {}", path.display()))
+        whole_file::write(path, lines).with_context(|| format!("cannot write {}", path.display()))
     }
 }

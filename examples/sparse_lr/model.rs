@@ -3,6 +3,7 @@
 //! Six lines of a header, then a weight in each line, last that of the intercept, if there is one. The weights are for the
 //! first label that the header names.
 use super::labels::Labels;
+use super::training::whole_file;
 use hectare::orion::{Error, Result};
 use std::fmt::Write;
 use std::fs;
@@ -46,7 +47,7 @@ impl Model {
             // Shortest digits that are read as the same bits.
             writeln!(text, "{weight}").expect("text grows");
         }
-        fs::write(path, text)
+        whole_file::write(path, text)
             .map_err(|error| Error::Invalid(format!("cannot write {}: {error}", path.display())))
     }
 

@@ -4,10 +4,9 @@ use super::labels::Labels;
 use super::logistic::probability;
 use super::model::Model;
 use super::quality::Scored;
-use super::training;
+use super::training::{self, whole_file};
 use hectare::orion::{Error, Result};
 use std::fmt::Write;
-use std::fs;
 
 /// Finds out whether the files can be written, before anything is learned in vain.
 pub(crate) fn try_files(o: &Options) -> Result<()> {
@@ -37,7 +36,7 @@ pub(crate) fn predict(o: &Options, labels: Labels, scored: &[Scored]) -> Result<
         for [margin, _label] in scored {
             writeln!(text, "{}", of(*margin)).expect("text grows");
         }
-        fs::write(path, text)
+        whole_file::write(path, text)
             .map_err(|error| Error::Invalid(format!("cannot write {}: {error}", path.display())))
     };
     write(o.predict.as_ref(), &probability)?;

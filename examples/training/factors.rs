@@ -108,7 +108,7 @@ impl<const N: usize> Factors<N> {
             squares += f64::from(entry.value - predicted).powi(2);
             writeln!(lines, "{predicted}")?;
         }
-        std::fs::write(to, lines).with_context(|| format!("--predict {}", to.display()))?;
+        super::whole_file::write(to, lines).with_context(|| format!("--predict {}", to.display()))?;
         let count = entries.len();
         say(format_args!("{count} predictions: test RMSE {:.4}", (squares / count as f64).sqrt()));
         Ok(())

@@ -14,6 +14,8 @@ mod run;
 mod said;
 mod say;
 pub(crate) mod text;
+#[allow(unreachable_pub, reason = "matrix completion has it, too")]
+pub(crate) mod whole_file;
 
 pub(crate) use self::curve::{Baseline, Curve};
 pub(crate) use self::data::{guess_of_entries, load, mean_guess, parallel, uniform};

@@ -15,7 +15,7 @@ pub(super) fn write(path: &Path, runs: &[Named]) -> Result<()> {
         true => draw(runs),
         false => csv(runs),
     };
-    std::fs::write(path, text).with_context(|| path.display().to_string())
+    super::whole_file::write(path, text).with_context(|| path.display().to_string())
 }
 
 fn csv(runs: &[Named]) -> String {

@@ -2,11 +2,11 @@
 //!
 //! Both begin with a line `words dimension`. In the text format a line for each word follows, with its numbers; in the
 //! binary one the word, a space, its numbers as floats of 32 bits (little-endian), and a line's end.
+use super::training::whole_file;
 use super::{Options, begin, width};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs;
 use std::path::Path;
 
 /// Words and their vectors, one after the other, as a file has them.
@@ -23,8 +23,7 @@ fn is_binary(path: &Path) -> bool {
 
 /// Writes the vectors of all words, in the binary format if the name ends in `.bin`.
 pub(crate) fn save(o: &Options, words: &[String], vectors: &[f32], path: &Path) -> Result<()> {
-    let write = || -> std::io::Result<()> {
-        let mut out = BufWriter::new(File::create(path)?);
+    let written = whole_file::write_by(path, |out| {
         writeln!(out, "{} {}", words.len(), o.dimension)?;
         for (word, row) in words.iter().zip(vectors.chunks_exact(width(o))) {
             let row = &row[..o.dimension];
@@ -38,9 +37,9 @@ pub(crate) fn save(o: &Options, words: &[String], vectors: &[f32], path: &Path) 
             }
             out.write_all(b"\n")?;
         }
-        out.flush()
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
+        Ok(())
+    });
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Reads what [`save`], `word2vec.c` or gensim wrote.

@@ -1,5 +1,6 @@
 //! Sentences, and what follows from the words' frequencies: which are kept, which are drawn.
 use super::training::text::{Generated, Keep, PLANTED, generate};
+use super::training::whole_file;
 use super::{Options, begin, files};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
@@ -85,7 +86,7 @@ impl Text {
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let line = |words: &Vec<u32>| words.iter().map(u32::to_string).collect::<Vec<_>>().join(" ") + "\n";
         let lines: String = self.sentences.iter().map(line).collect();
-        std::fs::write(path, lines).with_context(|| format!("cannot write {}", path.display()))
+        whole_file::write(path, lines).with_context(|| format!("cannot write {}", path.display()))
     }
 }
 

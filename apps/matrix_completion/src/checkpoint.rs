@@ -1,11 +1,12 @@
 //! A model on its way, in a file: from it, a run that was cut short goes on and ends with the same bits.
 
 use super::model::Model;
+use super::whole_file;
 use anyhow::{Context, Result, bail, ensure};
 use fnv::FnvHasher;
-use std::fs::{self, File};
+use std::fs;
 use std::hash::Hasher;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// The header of the file, before its epochs: a model of another shape or seed is not gone on with.
@@ -36,15 +37,8 @@ pub fn save(path: &Path, model: &Model<f32>, seed: u64, epochs: usize) -> Result
         bytes.extend(value.to_le_bytes());
     }
     bytes.extend(checksum(&bytes).to_le_bytes());
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let write = || {
-        let mut file = File::create(&name)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        fs::rename(&name, path)
-    };
-    write().with_context(|| format!("checkpoint {} cannot be written", path.display()))
+    whole_file::write(path, &bytes)
+        .with_context(|| format!("checkpoint {} cannot be written", path.display()))
 }
 
 /// Reads a model back; how many epochs it has learnt, 0 if there is no file.

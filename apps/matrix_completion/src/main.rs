@@ -39,6 +39,8 @@ pub mod report;
 pub mod said;
 pub mod sweep;
 pub mod train;
+#[path = "../../../examples/training/whole_file.rs"]
+pub mod whole_file;
 
 use anyhow::{Result, bail};
 use clap::Parser;
