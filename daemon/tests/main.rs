@@ -47,6 +47,7 @@ mod ranks;
 mod rdma;
 mod restart;
 mod run_again;
+mod saved_models;
 mod service;
 mod stalls;
 mod strangers;

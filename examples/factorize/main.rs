@@ -17,7 +17,7 @@ use relaxed::Revised;
 use std::process::ExitCode;
 use training::factors::{self, Factors};
 use training::{
-    Blocks, Curve, Options, Steps, TOO_LONG, guess_of_entries, load, mean_guess, parallel, uniform,
+    Blocks, Curve, Options, Steps, TOO_LONG, alone, guess_of_entries, load, mean_guess, parallel, uniform,
 };
 
 /// How loops may be run: as a rotation, or with the columns relaxed.
@@ -138,21 +138,10 @@ fn pass(
 /// Where factors begin: between zero and this, so that the slow columns find the mean at once.
 const BELOW: f32 = 0.1;
 
-#[allow(dead_code)] // for tests
+/// Trains, from the factors on that are to be loaded, and saves what they have become, as the options say. Collective.
 pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<Curve> {
-    Ok(train_to_save(w, o, consistency, None)?.0)
-}
-
-/// The factors of rows and of columns, by index.
-type Saved = [Vec<f32>; 2];
-
-/// The same from these factors on, and what they have become, if that is to be saved.
-fn train_to_save(
-    w: &mut Context<'_>,
-    o: &Options,
-    consistency: Consistency,
-    loaded: Option<&Factors<2>>,
-) -> Result<(Curve, Saved)> {
+    let loaded = Factors::load(w, o, NAMES)?;
+    let loaded = loaded.as_ref();
     let [mut r, mut test] = parallel(w, o, SHAPE, COUNT)?;
     // Neighbours are alike; in random order, all parts of a row or column are learned from at the same pace.
     for dim in 0..2 {
@@ -198,15 +187,15 @@ fn train_to_save(
         }
     }
     training::explain(w, &o.run)?;
-    let mut found = Saved::default();
-    if o.save.is_some() {
+    if let Some(folder) = &o.save {
         let renamed = [w.permutation(m, o.seed), w.permutation(n, o.seed)];
         let rows = [u.to_vec(w)?, v.array().to_vec(w)?];
-        found = std::array::from_fn(|at| {
+        let found = std::array::from_fn(|at| {
             factors::cut(o, &rows[at], widths(o)[at], |index| renamed[at].apply(index))
         });
+        factors::save(w, folder, o, NAMES, &found)?;
     }
-    Ok((curve, found))
+    Ok(curve)
 }
 
 /// The factors at first.
@@ -230,13 +219,10 @@ fn start(
     Ok([u, v])
 }
 
-/// The same without Hectare.
-#[allow(dead_code)] // for tests
+/// The same without Hectare, but for the files.
 pub(crate) fn serial(o: &Options) -> Result<Curve> {
-    Ok(serial_to_save(o, None)?.0)
-}
-
-fn serial_to_save(o: &Options, loaded: Option<&Factors<2>>) -> Result<(Curve, Saved)> {
+    let loaded = alone(|w| Factors::load(w, o, NAMES))?;
+    let loaded = loaded.as_ref();
     let ([m, n], list, test) = load(o, SHAPE, COUNT)?;
     let (rank, [wide, narrow]) = (o.rank, widths(o));
     let start = |dim: usize, extent: usize, width: usize| match loaded {
@@ -267,27 +253,22 @@ fn serial_to_save(o: &Options, loaded: Option<&Factors<2>>) -> Result<(Curve, Sa
             break;
         }
     }
-    Ok((curve, [factors::cut(o, &u, wide, |index| index), factors::cut(o, &v, narrow, |index| index)]))
+    if let Some(folder) = &o.save {
+        let found = [factors::cut(o, &u, wide, |index| index), factors::cut(o, &v, narrow, |index| index)];
+        alone(|w| factors::save(w, folder, o, NAMES, &found))?;
+    }
+    Ok(curve)
 }
 
 fn run(o: &Options) -> anyhow::Result<()> {
     anyhow::ensure!(o.rank > SLOW, "--rank {}: at least {}", o.rank, SLOW + 1);
     o.check()?;
-    let loaded = Factors::load(o, NAMES)?;
-    if let (Some(factors), Some(path)) = (&loaded, &o.predict) {
-        return factors.predict(o, path, |[a, b]| dot(a, b));
+    if let Some(path) = &o.predict {
+        return factors::predict(o, NAMES, path, |[a, b]| dot(a, b));
     }
-    let save = |(curve, rows): (Curve, Saved)| {
-        if let Some(folder) = &o.save {
-            factors::save(folder, o, NAMES, &rows)?;
-        }
-        anyhow::Ok(curve)
-    };
-    let parallel = |workers, consistency| {
-        let all = hectare::run(workers, |w| train_to_save(w, o, consistency, loaded.as_ref()));
-        save(all?.swap_remove(0))
-    };
-    o.run.by(o.steps.said()).train(&KINDS, || save(serial_to_save(o, loaded.as_ref())?), parallel)
+    let parallel =
+        |workers, consistency| Ok(hectare::run(workers, |w| train(w, o, consistency))?.swap_remove(0));
+    o.run.by(o.steps.said()).train(&KINDS, || Ok(serial(o)?), parallel)
 }
 
 fn main() -> ExitCode {

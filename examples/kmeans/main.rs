@@ -32,7 +32,7 @@ use clap::Parser;
 use hectare::orion::relax::Consistency;
 use hectare::orion::{Context, Result};
 use std::process::ExitCode;
-use training::{Baseline, Curve};
+use training::{Baseline, Curve, alone};
 
 const KINDS: [Consistency; 3] = [Consistency::Bsp, Consistency::Bounded(1), Consistency::Async];
 const MEASURE: &str = "mean square distance";
@@ -105,7 +105,7 @@ pub(crate) fn serial(o: &Options, columns: usize, points: &[f32]) -> Result<Trai
     let blocks = Plain::new(columns, points);
     let mut centers = match &o.load {
         Some(path) => {
-            let loaded = hectare::run(1, |w| saved::load(w, path, columns))?.swap_remove(0);
+            let loaded = alone(|w| saved::load(w, path, columns))?;
             loaded.moved(&blocks.middle, -1.0)
         }
         None => first::seed_serially(o, &blocks),
@@ -119,17 +119,16 @@ pub(crate) fn serial(o: &Options, columns: usize, points: &[f32]) -> Result<Trai
         batches::train_serially(o, &rows, &mut centers, &mut curve)?;
     }
     let trained = Trained { centers, labels, curve };
-    hectare::run(1, |w| saved::save(w, o, &trained))?;
+    alone(|w| saved::save(w, o, &trained))?;
     Ok(trained)
 }
 
 /// The points for the serial twin: dimensions, and coordinates.
 pub(crate) fn load(o: &Options) -> Result<(usize, Vec<f32>)> {
-    let all = hectare::run(1, |w| {
+    alone(|w| {
         let points = points(w, o)?;
         Ok((points.shape()[1], points.to_vec(w)?))
-    });
-    Ok(all?.swap_remove(0))
+    })
 }
 
 fn run(o: &Options) -> anyhow::Result<()> {

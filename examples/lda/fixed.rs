@@ -4,7 +4,7 @@
 //! proportion to how probable the document's shares make it there, and the counts and α give the next shares. Nothing is
 //! drawn, and the bits are the same on any number of workers.
 use super::training::text::text;
-use super::training::{self, Curve};
+use super::training::{self, Curve, alone};
 use super::{ADVICE, Corpus, MEASURE, Options, Token, files, uniform};
 use anyhow::{Context as _, ensure};
 use hectare::DistArray;
@@ -26,11 +26,10 @@ impl Topics {
     /// Those of a folder that `--save` wrote.
     pub(crate) fn load(folder: &Path) -> anyhow::Result<Topics> {
         let [file, list] = ["topics.npy", "vocabulary.txt"].map(|name| folder.join(name));
-        let read = hectare::run(1, |w| {
+        let ([count, columns], matrix) = alone(|w| {
             let matrix = w.npy_file_as::<f32, 2>(&file)?;
             Ok((matrix.shape(), matrix.to_vec(w)?))
-        });
-        let ([count, columns], matrix) = read?.swap_remove(0);
+        })?;
         let words: Vec<String> = text(&list)?.lines().map(|word| word.trim().to_owned()).collect();
         let (file, found) = (file.display(), words.len());
         ensure!(
@@ -134,12 +133,10 @@ pub(crate) fn find(w: &mut Context<'_>, o: &Options, corpus: &Corpus, topics: &T
             break;
         }
     }
-    let told = w.root(|| {
-        let Some(folder) = &o.save else { return Ok(()) };
-        files::save_documents([corpus.documents, topics.count], &shares.to_vec(w)?, folder)
-            .map_err(training::invalid)
-    });
-    w.broadcast(|| told.unwrap_or(Ok(())))?;
+    if let Some(folder) = &o.save {
+        let found = w.root(|| shares.to_vec(w)).unwrap_or(Ok(Vec::new()));
+        training::at_root(w, || files::save_documents([corpus.documents, topics.count], &found?, folder))?;
+    }
     training::explain(w, &o.run)?;
     Ok(curve)
 }

@@ -6,6 +6,7 @@
 //! its word; that of a word that they do not know is any.
 use super::fixed::Topics;
 use super::options::Sampling;
+use super::training::alone;
 use super::{Corpus, Options};
 use anyhow::{Context, Result, ensure};
 use fnv::FnvHasher;
@@ -80,11 +81,10 @@ impl Learned {
             o.seed,
             training.seed
         );
-        let read = hectare::run(1, |w| {
+        let (shape, topics) = alone(|w| {
             let tokens = w.npy_file::<u16, 2>(path)?;
             Ok((tokens.shape(), tokens.to_vec(w)?))
-        });
-        let (shape, topics) = read?.swap_remove(0);
+        })?;
         let (file, count) = (path.display(), corpus.train.len());
         ensure!(
             shape == [count, 2],

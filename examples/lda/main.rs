@@ -117,16 +117,14 @@ pub(crate) fn train(
     }
     let pairs = if o.save.is_some() { chain.pairs(w, corpus)? } else { Vec::new() };
     let counts = chain.counts(w)?;
-    let told = w.root(|| {
-        let word_topic = counts.word_topic.to_vec(w)?;
+    let found: Option<Result<_>> = w.root(|| Ok([counts.word_topic.to_vec(w)?, counts.doc_topic.to_vec(w)?]));
+    training::at_root(w, || {
+        let [word_topic, doc_topic] = found.unwrap_or(Ok([Vec::new(), Vec::new()]))?;
         show(o, corpus, &word_topic);
         let Some(folder) = &o.save else { return Ok(()) };
-        let doc_topic = counts.doc_topic.to_vec(w)?;
-        files::save(o, corpus, [&doc_topic, &word_topic], folder)
-            .and_then(|()| learned::save(o, corpus, &pairs, curve.passes(), folder))
-            .map_err(training::invalid)
-    });
-    w.broadcast(|| told.unwrap_or(Ok(())))?;
+        files::save(o, corpus, [&doc_topic, &word_topic], folder)?;
+        learned::save(o, corpus, &pairs, curve.passes(), folder)
+    })?;
     training::explain(w, &o.run)?;
     Ok(curve)
 }

@@ -10,7 +10,7 @@ use hectare::orion::{Context, Result, parallel_for};
 use std::process::ExitCode;
 use training::factors::{self, Factors};
 use training::{
-    Blocks, Curve, Options, Steps, TOO_LONG, guess_of_entries, load, mean_guess, parallel, uniform,
+    Blocks, Curve, Options, Steps, TOO_LONG, alone, guess_of_entries, load, mean_guess, parallel, uniform,
 };
 
 /// Of the generated tensor: extents, how many entries.
@@ -58,11 +58,10 @@ fn step(rows: [&mut [f32]; 3], x: f32, o: &Options) -> f32 {
     e
 }
 
-/// The factors of each dimension, by index.
-type Saved = [Vec<f32>; 3];
-
-/// From these factors on, if there are some; what they have become, if that is to be saved.
-fn train(w: &mut Context<'_>, o: &Options, loaded: Option<&Factors<3>>) -> Result<(Curve, Saved)> {
+/// Trains, from the factors on that are to be loaded, and saves what they have become, as the options say. Collective.
+fn train(w: &mut Context<'_>, o: &Options) -> Result<Curve> {
+    let loaded = Factors::load(w, o, NAMES)?;
+    let loaded = loaded.as_ref();
     let [t, test] = parallel(w, o, SHAPE, COUNT)?;
     let ([l, m, n], rank) = (t.shape(), o.rank);
     let mut start = |dim: usize, extent: usize| match loaded {
@@ -92,16 +91,18 @@ fn train(w: &mut Context<'_>, o: &Options, loaded: Option<&Factors<3>>) -> Resul
         }
     }
     training::explain(w, &o.run)?;
-    let mut found = Saved::default();
-    if o.save.is_some() {
+    if let Some(folder) = &o.save {
         let rows = [u.to_vec(w)?, v.to_vec(w)?, z.to_vec(w)?];
-        found = rows.map(|rows| factors::cut(o, &rows, rank + SEEN, |index| index));
+        let found = rows.map(|rows| factors::cut(o, &rows, rank + SEEN, |index| index));
+        factors::save(w, folder, o, NAMES, &found)?;
     }
-    Ok((curve, found))
+    Ok(curve)
 }
 
-/// The same without Hectare.
-fn serial(o: &Options, loaded: Option<&Factors<3>>) -> Result<(Curve, Saved)> {
+/// The same without Hectare, but for the files.
+fn serial(o: &Options) -> Result<Curve> {
+    let loaded = alone(|w| Factors::load(w, o, NAMES))?;
+    let loaded = loaded.as_ref();
     let (shape, list, test) = load(o, SHAPE, COUNT)?;
     let (rank, width) = (o.rank, o.rank + SEEN);
     let start = |dim: usize| match loaded {
@@ -127,7 +128,11 @@ fn serial(o: &Options, loaded: Option<&Factors<3>>) -> Result<(Curve, Saved)> {
             break;
         }
     }
-    Ok((curve, [u, v, z].map(|rows| factors::cut(o, &rows, width, |index| index))))
+    if let Some(folder) = &o.save {
+        let found = [u, v, z].map(|rows| factors::cut(o, &rows, width, |index| index));
+        alone(|w| factors::save(w, folder, o, NAMES, &found))?;
+    }
+    Ok(curve)
 }
 
 fn run(o: &Options) -> anyhow::Result<()> {
@@ -135,22 +140,11 @@ fn run(o: &Options) -> anyhow::Result<()> {
     anyhow::ensure!(o.checkpoint.is_none(), "--checkpoint: this program saves none (`factorize` does)");
     anyhow::ensure!(o.blocks == Blocks::Planned, "--blocks: planned (`factorize` has others)");
     o.check()?;
-    let loaded = Factors::load(o, NAMES)?;
-    if let (Some(factors), Some(path)) = (&loaded, &o.predict) {
-        return factors.predict(o, path, |[a, b, c]| predict(a, b, c));
+    if let Some(path) = &o.predict {
+        return factors::predict(o, NAMES, path, |[a, b, c]| predict(a, b, c));
     }
-    let loaded = loaded.as_ref();
-    let save = |(curve, rows): (Curve, Saved)| {
-        if let Some(folder) = &o.save {
-            factors::save(folder, o, NAMES, &rows)?;
-        }
-        anyhow::Ok(curve)
-    };
-    let parallel = |workers, _| {
-        let all = hectare::run(workers, |w| train(w, o, loaded));
-        save(all?.swap_remove(0))
-    };
-    o.run.by(o.steps.said()).train(&[], || save(serial(o, loaded)?), parallel)
+    let parallel = |workers, _| Ok(hectare::run(workers, |w| train(w, o))?.swap_remove(0));
+    o.run.by(o.steps.said()).train(&[], || Ok(serial(o)?), parallel)
 }
 
 fn main() -> ExitCode {

@@ -1,5 +1,5 @@
 //! Factors in files that others read: a matrix for each dimension of the entries, a row of f32 for each index.
-use super::{Options, data, say};
+use super::{Options, at_root, data, say};
 use anyhow::{Context as _, Result, ensure};
 use hectare::orion::{Context, Error};
 use std::fmt::Write as _;
@@ -20,26 +20,44 @@ pub(crate) fn cut(o: &Options, rows: &[f32], width: usize, place: impl Fn(u32) -
     (0..count).flat_map(row).copied().collect()
 }
 
-/// Writes matrices to the folder, which is made.
+/// Writes matrices to the folder, which is made. Collective.
 pub(crate) fn save<const N: usize>(
+    w: &mut Context<'_>,
     folder: &Path,
     o: &Options,
     names: [&str; N],
     rows: &[Vec<f32>; N],
+) -> hectare::orion::Result<()> {
+    at_root(w, || {
+        let made = std::fs::create_dir_all(folder);
+        made.with_context(|| format!("cannot make the folder {}", folder.display()))
+    })?;
+    names.iter().zip(rows).try_for_each(|(name, rows)| {
+        w.from_slice([rows.len() / o.rank, o.rank], rows)?.save_npy(w, folder.join(name))
+    })
+}
+
+/// Writes what the factors that are to be loaded predict: [`Factors::predict`], by the first worker.
+pub(crate) fn predict<const N: usize>(
+    o: &Options,
+    names: [&'static str; N],
+    to: &Path,
+    product: impl Fn([&[f32]; N]) -> f32 + Sync,
 ) -> Result<()> {
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    hectare::run(1, |w| {
-        names.iter().zip(rows).try_for_each(|(name, rows)| {
-            w.from_slice([rows.len() / o.rank, o.rank], rows)?.save_npy(w, folder.join(name))
-        })
+    hectare::run(1, |w| match Factors::load(w, o, names)? {
+        Some(factors) => at_root(w, || factors.predict(o, to, &product)),
+        None => Ok(()),
     })?;
     Ok(())
 }
 
 impl<const N: usize> Factors<N> {
-    /// The matrices of the folder that the options name, if they do.
-    pub(crate) fn load(o: &Options, names: [&'static str; N]) -> Result<Option<Factors<N>>> {
+    /// The matrices of the folder that the options name, if they do. Collective.
+    pub(crate) fn load(
+        w: &mut Context<'_>,
+        o: &Options,
+        names: [&'static str; N],
+    ) -> hectare::orion::Result<Option<Factors<N>>> {
         let Some(folder) = &o.load else { return Ok(None) };
         let read = |w: &mut Context<'_>, name: &str| {
             let path = folder.join(name);
@@ -53,14 +71,11 @@ impl<const N: usize> Factors<N> {
             };
             Err(Error::Format { file: path.display().to_string(), what })
         };
-        let mut all = hectare::run(1, |w| {
-            let mut rows = [const { Vec::new() }; N];
-            for (rows, name) in rows.iter_mut().zip(names) {
-                *rows = read(w, name)?;
-            }
-            Ok(rows)
-        })?;
-        Ok(Some(Factors { folder: folder.clone(), names, rows: all.swap_remove(0) }))
+        let mut rows = [const { Vec::new() }; N];
+        for (rows, name) in rows.iter_mut().zip(names) {
+            *rows = read(w, name)?;
+        }
+        Ok(Some(Factors { folder: folder.clone(), names, rows }))
     }
 
     fn count(&self, o: &Options, dim: usize) -> usize {
@@ -90,7 +105,7 @@ impl<const N: usize> Factors<N> {
     }
 
     /// Writes the predictions of the entries to test with, a line each, and says how far off they are.
-    pub(crate) fn predict(&self, o: &Options, to: &Path, product: impl Fn([&[f32]; N]) -> f32) -> Result<()> {
+    fn predict(&self, o: &Options, to: &Path, product: impl Fn([&[f32]; N]) -> f32) -> Result<()> {
         let (Some(test), entries) = (&o.test, data::tested::<N>(o)?) else { return Ok(()) };
         let (mut lines, mut squares) = (String::new(), 0.0);
         for (number, entry) in (1..).zip(&entries) {

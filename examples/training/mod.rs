@@ -8,6 +8,7 @@ pub(crate) mod factors;
 mod instructions;
 #[allow(unreachable_pub, reason = "matrix completion has it, too")]
 mod interrupt;
+mod once;
 mod options;
 mod picture;
 mod run;
@@ -20,6 +21,7 @@ pub(crate) mod whole_file;
 pub(crate) use self::curve::{Baseline, Curve};
 pub(crate) use self::data::{guess_of_entries, load, mean_guess, parallel, uniform};
 pub(crate) use self::instructions::Instructions;
+pub(crate) use self::once::{alone, at_root};
 pub(crate) use self::options::{Blocks, Options, Steps};
 pub(crate) use self::run::{Interrupted, Run, try_to_write};
 pub(crate) use self::said::one_line;
