@@ -47,6 +47,7 @@ mod processes;
 mod reduce;
 mod relaxed_loops;
 mod remote_workers;
+mod resumed;
 mod rounds;
 mod siblings;
 mod sparse_lr;

@@ -5,15 +5,17 @@
 //! As it stands, the loop is run as a rotation, in which nothing is given up. With `--consistency bsp`, `bounded:S` or
 //! `async` it gives up the rows of `v`, and needs no handovers (`relaxed`).
 mod relaxed;
+mod resume;
 #[path = "../training/mod.rs"]
 pub(crate) mod training;
 
 use clap::Parser;
 use hectare::orion::relax::{AdaRevision, Buffered, Consistency, Relaxation};
 use hectare::orion::schedule::Dynamic;
-use hectare::orion::{Context, Error, Result, dot, parallel_for};
+use hectare::orion::{Context, Result, dot, parallel_for};
 use hectare::{DistArray, SparseArray};
 use relaxed::Revised;
+use resume::{Begun, Origin};
 use std::process::ExitCode;
 use training::factors::{self, Factors};
 use training::{
@@ -150,14 +152,15 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
     let ([m, n], rank) = (r.shape(), o.rank);
     let [mut u, mut v] = start(w, o, [m, n], loaded)?;
     let mut begun = 0;
-    if let Some(path) = &o.checkpoint
-        && let Some(saved) = w.open_checkpoint(path)?
+    let checkpoint = match &o.checkpoint {
+        Some(path) => Some((path, Origin::new(w, o, &r)?)),
+        None => None,
+    };
+    if let Some((path, origin)) = &checkpoint
+        && let Some(Begun { passes, factors }) = origin.resume(w, o, path)?
     {
-        if o.steps == Steps::AdaRevision {
-            return Err(Error::Invalid("--checkpoint: not with AdaRevision".into()));
-        }
-        begun = saved.value("passes")?;
-        (u, v) = (saved.array(w, "u")?, saved.array(w, "v")?);
+        begun = passes;
+        [u, v] = factors;
     }
     let mut v = match o.steps {
         Steps::AdaRevision => Columns::Buffered(w.buffered(v, AdaRevision::new(o.rate().into()))?),
@@ -175,12 +178,8 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
         for ((i, j), x) in test {
             missed += ((x - dot(&u.row(i)[..rank], &v.row(j)[..rank])) as f64).powi(2);
         })?;
-        if let Some(path) = &o.checkpoint {
-            w.save_checkpoint(path, |c| {
-                c.value("passes", &(number + 1))?;
-                c.array("u", &u)?;
-                c.array("v", v)
-            })?;
+        if let Some((path, origin)) = &checkpoint {
+            origin.save(w, path, number + 1, [&u, v])?;
         }
         if !curve.add(&o.run, (squares, r.len()), (missed, test.len()), Some(w))? {
             break;
@@ -262,6 +261,10 @@ pub(crate) fn serial(o: &Options) -> Result<Curve> {
 
 fn run(o: &Options) -> anyhow::Result<()> {
     anyhow::ensure!(o.rank > SLOW, "--rank {}: at least {}", o.rank, SLOW + 1);
+    anyhow::ensure!(
+        o.checkpoint.is_none() || o.steps != Steps::AdaRevision,
+        "--checkpoint: not with --steps ada-revision, which has more to go on from than factors: --steps adaptive"
+    );
     o.check()?;
     if let Some(path) = &o.predict {
         return factors::predict(o, NAMES, path, |[a, b]| dot(a, b));
