@@ -108,8 +108,10 @@ fn run(options: &Options) -> Result<ExitCode> {
     let layout = Layout::new::<f32>(options.rank, options.step);
     let mut model = Model::<f32>::new(data.users, data.items, layout, options.seed)?;
     let kernels = Kernels::new(layout.lines, options.step);
-    let begun = match &options.checkpoint {
-        Some(path) => checkpoint::load(path, &mut model, options.seed)?,
+    let checkpoint = options.checkpoint.as_ref();
+    let checkpoint = checkpoint.map(|path| (path, checkpoint::title(&model, options.seed, &data)));
+    let begun = match &checkpoint {
+        Some((path, title)) => checkpoint::load(path, &mut model, title)?,
         None => 0,
     };
     // The rest is a run of its own, whose first learning rate is that of the epoch that comes.
@@ -141,10 +143,8 @@ fn run(options: &Options) -> Result<ExitCode> {
                 report.add(epoch);
             }
             let learnt = begun + end.epoch + 1;
-            let saved = options
-                .checkpoint
-                .as_ref()
-                .map(|path| checkpoint::save(path, end.model, options.seed, learnt));
+            let saved =
+                checkpoint.as_ref().map(|(path, title)| checkpoint::save(path, end.model, title, learnt));
             if let Some(Err(error)) = saved {
                 unsaved = Some(error);
                 return ControlFlow::Break(());

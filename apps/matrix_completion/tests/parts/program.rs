@@ -67,7 +67,13 @@ fn a_run_in_two_parts_has_the_bits_of_one() {
     let mut bytes = fs::read(&good).unwrap();
     let other =
         program().args(["--quiet", "--rank", "6", "--ratings", &file, "--checkpoint"]).arg(&good).output();
-    assert!(refused(&other.unwrap()).contains("is of another run: matrix_completion: rank 5"));
+    assert!(refused(&other.unwrap()).contains("of another run, which has rank 5, and this run has rank 6"));
+    // As many ratings of as many users and items.
+    let text = fs::read_to_string(&file).unwrap();
+    let same_shape = directory.file("other", text.replacen("0 0 1\n", "0 0 2\n", 1));
+    let mut other = program();
+    other.args(["--quiet", "--rank", "5", "--ratings", &same_shape, "--checkpoint"]).arg(&good);
+    assert!(refused(&other.output().unwrap()).contains("has other ratings, or another split of them"));
     for at in [0, 30, bytes.len() / 2, bytes.len() - 1] {
         bytes[at] ^= 1;
         let damaged = directory.file("damaged", &bytes);
