@@ -157,6 +157,7 @@ impl<'a> Setting<'a> {
             ratings: self.ratings,
             schedule: Schedule { lr: 0.02, decay: 1.0, reg: 0.04 },
             epochs,
+            files: &[],
             idle_turns: self.idle_turns,
         };
         let mut times = Times::default();

@@ -37,7 +37,7 @@ fn measure(report: &mut Report, data: &DataSet, rank: usize) {
     let layout = Layout::new::<f32>(rank, Step::Fixed);
     let kernels = Kernels::new(layout.lines, Step::Fixed);
     let schedule = Schedule { lr: 0.02, decay: 1.0, reg: 0.04 };
-    let training = Training { kernels, ratings: &data.train, schedule, epochs: 1, idle_turns: 0 };
+    let training = Training { kernels, ratings: &data.train, schedule, epochs: 1, files: &[], idle_turns: 0 };
     let model = || Model::<f32>::new(data.users, data.items, layout, 1).expect("memory");
     let (mut ours, mut theirs) = (model(), model());
     let ours = || {

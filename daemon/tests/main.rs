@@ -16,6 +16,7 @@ mod deleted_on_hosts;
 mod dpdk;
 mod factorize;
 mod failed_ranks;
+mod files_on_hosts;
 mod given_by_the_dead;
 mod groups_on_hosts;
 mod hostile;

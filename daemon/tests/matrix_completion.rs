@@ -124,6 +124,46 @@ fn two_hosts_learn_what_one_does() {
     cluster.assert_nothing_is_left();
 }
 
+/// Of hosts with disks of their own, each may have other ratings, or another checkpoint or none.
+#[test]
+fn files_that_differ_between_hosts_are_refused() {
+    let Some(cluster) = Cluster::new(2) else { return };
+    let program = example("matrix_completion");
+    let text = std::fs::read_to_string(ratings_in(cluster.top.path())).unwrap();
+    let write =
+        |host: usize, name: &str, text: &str| std::fs::write(cluster.home(host).join(name), text).unwrap();
+    (0..2).for_each(|host| write(host, "ratings", &text));
+    let run = |epochs: usize| {
+        // `HOME` is a folder of the host's own.
+        let script = format!(
+            "exec {} --ratings $HOME/ratings --rank 8 --batch 150 --mode handover --quiet --checkpoint $HOME/saved --epochs {epochs}",
+            program.display()
+        );
+        cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &script)
+    };
+    let said = run(2);
+    assert_eq!(said.code, 0, "{said:?}");
+    let saved = std::fs::read(cluster.home(0).join("saved")).unwrap();
+    // The first host has saved alone.
+    let refused = |part: &str| {
+        let said = run(3);
+        let hosts = [cluster.name(0), cluster.name(1)];
+        assert!(said.code != 0 && said.err.contains(part), "{said:?}");
+        assert!(hosts.iter().all(|host| said.err.contains(&format!("(host {host})"))), "{said:?}");
+        assert_eq!(std::fs::read(cluster.home(0).join("saved")).unwrap(), saved);
+    };
+    refused("no file: copy one to all hosts, or remove it from all");
+    std::fs::write(cluster.home(1).join("saved"), &saved).unwrap();
+    write(1, "ratings", &text.replacen(" 1\n", " 2\n", 1));
+    std::fs::remove_file(cluster.home(1).join("saved")).unwrap();
+    refused("see different files of");
+    write(1, "ratings", &text);
+    std::fs::write(cluster.home(1).join("saved"), &saved).unwrap();
+    let said = run(3);
+    assert_eq!(said.code, 0, "{said:?}");
+    cluster.assert_nothing_is_left();
+}
+
 /// Ctrl-C goes to the processes, of which any may be the one that has it: all end after the same epoch, and what they have
 /// learnt is saved.
 #[test]

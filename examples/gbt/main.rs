@@ -59,7 +59,10 @@ fn run(o: &Options) -> anyhow::Result<()> {
     if let Some(path) = &o.load {
         let [workers] = o.run.workers[..] else { bail!("several numbers of --workers: only with --all") };
         let model = Model::read(path)?;
-        hectare::run(workers, |w| predict(w, o, &model))?;
+        hectare::run(workers, |w| {
+            training::same_files(w, &[Some(path)])?;
+            predict(w, o, &model)
+        })?;
         return Ok(());
     }
     let twin = || Ok(hectare::run(1, |w| train(w, o, true))?.swap_remove(0).curve);

@@ -34,14 +34,22 @@ fn run(o: &Options) -> anyhow::Result<()> {
         let [workers] = o.run.workers[..] else { bail!("several numbers of --workers: only with --all") };
         let model = Model::read(path)?;
         let rows = data::to_predict(o, &model)?;
-        hectare::run(workers, |w| test::measure(w, o, &rows, &model, true))?;
+        hectare::run(workers, |w| {
+            training::same_files(w, &[Some(path), o.test.as_ref()])?;
+            test::measure(w, o, &rows, &model, true)
+        })?;
         return Ok(());
     }
     // All threads of a process read the same.
     let data = Data::read(o)?;
     let twin = || Ok(hectare::run(1, |w| train(w, o, &data, true))?.swap_remove(0).curve);
-    let parallel =
-        |workers, _| Ok(hectare::run(workers, |w| train(w, o, &data, false))?.swap_remove(0).curve);
+    let parallel = |workers, _| {
+        let all = hectare::run(workers, |w| {
+            training::same_files(w, &[o.data.as_ref(), o.test.as_ref()])?;
+            train(w, o, &data, false)
+        });
+        Ok(all?.swap_remove(0).curve)
+    };
     o.run.by(o.manner()).train(&[], twin, parallel)
 }
 

@@ -171,6 +171,12 @@ pub(crate) fn run(o: &Options, folder: &Path) -> anyhow::Result<()> {
     let corpus = Corpus::load(o)?.in_words(&topics.words, &folder.join("vocabulary.txt"), &o.origin())?;
     let (tokens, documents) = (corpus.train.len(), corpus.documents);
     training::say(format_args!("{tokens} known tokens in {documents} documents, {} topics", topics.count));
-    let parallel = |workers, _| Ok(hectare::run(workers, |w| find(w, o, &corpus, &topics))?.swap_remove(0));
+    let parallel = |workers, _| {
+        let all = hectare::run(workers, |w| {
+            training::same_files(w, &o.files())?;
+            find(w, o, &corpus, &topics)
+        });
+        Ok(all?.swap_remove(0))
+    };
     o.run.train(&[], || find_serially(o, &corpus, &topics), parallel)
 }

@@ -185,7 +185,10 @@ fn run(o: &Options) -> anyhow::Result<()> {
         Ok(speed(curve))
     };
     let parallel = |workers, kind| {
-        let curves = hectare::run(workers, |w| train(w, o, &corpus, kind));
+        let curves = hectare::run(workers, |w| {
+            training::same_files(w, &o.files())?;
+            train(w, o, &corpus, kind)
+        });
         Ok(speed(curves?.swap_remove(0)))
     };
     match o.sampler {

@@ -110,6 +110,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// What is read, if it is named.
+    pub(crate) fn files(&self) -> [Option<&PathBuf>; 5] {
+        [&self.source.text, &self.lda_c, &self.uci, &self.vocabulary, &self.load].map(Option::as_ref)
+    }
+
     /// The words and documents that the options name, or generated ones.
     pub(crate) fn documents(&self) -> Result<Documents> {
         let (keep, vocabulary) = (self.keep(), self.vocabulary.as_deref());

@@ -71,11 +71,17 @@ fn run(o: &Options) -> anyhow::Result<()> {
         && let Some(model) = o.model()?
     {
         let [workers] = o.run.workers[..] else { bail!("several numbers of --workers: only with --all") };
-        hectare::run(workers, |w| predict::predict(w, o, &model))?;
+        hectare::run(workers, |w| {
+            training::same_files(w, &[o.load.as_ref()])?;
+            predict::predict(w, o, &model)
+        })?;
         return Ok(());
     }
     let parallel = |workers, consistency| {
-        let all = hectare::run(workers, |w| train(w, o, consistency));
+        let all = hectare::run(workers, |w| {
+            training::same_files(w, &[o.load.as_ref()])?;
+            train(w, o, consistency)
+        });
         Ok(all?.swap_remove(0))
     };
     o.run.by(o.manner()).train(&KINDS, || Ok(serial(o)?), parallel)

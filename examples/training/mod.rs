@@ -13,7 +13,9 @@ mod options;
 mod picture;
 mod run;
 mod said;
+mod same_files;
 mod say;
+mod seen;
 pub(crate) mod text;
 #[allow(unreachable_pub, reason = "matrix completion has it, too")]
 pub(crate) mod whole_file;
@@ -25,6 +27,7 @@ pub(crate) use self::once::{alone, at_root};
 pub(crate) use self::options::{Blocks, Options, Steps};
 pub(crate) use self::run::{Interrupted, Run, try_to_write};
 pub(crate) use self::said::one_line;
+pub(crate) use self::same_files::same_files;
 pub(crate) use self::say::{say, warn};
 use hectare::orion::{Context, Result};
 

@@ -191,7 +191,10 @@ fn run(o: &Options) -> anyhow::Result<()> {
         trained.curve
     };
     let parallel = |workers, consistency| {
-        let all = hectare::run(workers, |w| train(w, o, &text, consistency));
+        let all = hectare::run(workers, |w| {
+            training::same_files(w, &[o.source.text.as_ref(), o.load.as_ref()])?;
+            train(w, o, &text, consistency)
+        });
         Ok(tell_all(all?.swap_remove(0)))
     };
     o.run.train(&KINDS, || Ok(tell_all(serial(o, &text)?)), parallel)

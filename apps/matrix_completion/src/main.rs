@@ -37,6 +37,8 @@ pub mod read;
 pub mod report;
 #[path = "../../../examples/training/said.rs"]
 pub mod said;
+#[path = "../../../examples/training/seen.rs"]
+mod seen;
 pub mod sweep;
 pub mod train;
 #[path = "../../../examples/training/whole_file.rs"]
@@ -117,7 +119,9 @@ fn run(options: &Options) -> Result<ExitCode> {
     // The rest is a run of its own, whose first learning rate is that of the epoch that comes.
     let schedule = options.schedule().after(begun);
     let epochs = options.epochs.saturating_sub(begun);
-    let training = Training { kernels, ratings: &data.train, schedule, epochs, idle_turns: 0 };
+    let files: Vec<_> =
+        [&options.ratings, &options.test, &options.checkpoint].into_iter().flatten().cloned().collect();
+    let training = Training { kernels, ratings: &data.train, schedule, epochs, files: &files, idle_turns: 0 };
 
     let workers = options.workers();
     if !options.quiet {

@@ -5,6 +5,7 @@ use super::kernel::Kernels;
 use super::model::Model;
 use super::options::Schedule;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A training run: what a mode needs to know beside the model.
@@ -18,6 +19,8 @@ pub struct Training<'a, E> {
     pub schedule: Schedule,
     /// How many passes over the ratings.
     pub epochs: usize,
+    /// Files that each process reads, and has to see as the others do.
+    pub files: &'a [PathBuf],
     /// Turns of an idle loop after each update: 0, except for measuring how modes compare under code whose
     /// updates take longer.
     pub idle_turns: u32,

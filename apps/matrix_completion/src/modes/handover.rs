@@ -39,7 +39,7 @@ pub fn train<E: Element>(
     let rows = [model.users.rows(), model.items.rows()];
     let blocks = Blocks::new(training.ratings, rows, workers, workers * BLOCKS_PER_WORKER, row_bytes);
     let root = Root::new(model, on_epoch);
-    team::run(workers, areas(workers), |worker| work(worker, training, &blocks, &root))
+    team::run(workers, areas(workers), training.files, |worker| work(worker, training, &blocks, &root))
 }
 
 /// Areas of a run: the users of each worker, blocks of items, and what is said at the end of an epoch.

@@ -55,6 +55,7 @@ fn the_update_is_the_gradient() {
             ratings: &[rating],
             schedule: Schedule { lr: 0.1, decay: 1.0, reg: 0.03 },
             epochs: 1,
+            files: &[],
             idle_turns: 0,
         };
         serial::train(&training, &mut model, &mut |_| ControlFlow::Continue(()));

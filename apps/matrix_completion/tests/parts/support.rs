@@ -44,7 +44,7 @@ pub(crate) fn losses<E: Element>(
     let mut model = Model::<E>::new(data.users, data.items, layout, 1).unwrap();
     let kernels = Kernels::new(layout.lines, step);
     let schedule = Schedule { lr: 0.05, decay: 0.9, reg: 0.04 };
-    let training = Training { kernels, ratings: &data.train, schedule, epochs, idle_turns: 0 };
+    let training = Training { kernels, ratings: &data.train, schedule, epochs, files: &[], idle_turns: 0 };
     let mut losses = Vec::new();
     let mut on_epoch = |end: EpochEnd<'_, E>| {
         assert_eq!(end.epoch, losses.len());

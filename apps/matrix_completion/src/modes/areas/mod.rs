@@ -49,7 +49,9 @@ pub fn train<E: Element>(
     let exchange = Exchange::new(plan);
     let run = Run { training, plan, exchange: &exchange };
     let root = Root::new(model, on_epoch);
-    team::run(plan.workers(), areas(plan.workers()), |worker| run.work(worker, transport, &root))
+    team::run(plan.workers(), areas(plan.workers()), training.files, |worker| {
+        run.work(worker, transport, &root)
+    })
 }
 
 /// Areas of a run: mailboxes for every pair, and a few for every worker.
