@@ -141,6 +141,9 @@ fn bad_input_is_one_line_and_a_code() {
         &[
             (&["--rank", "3"], "--rank 3: at least 5"),
             (&["--workers", "0"], "--workers 0"),
+            (&["--rate=-1"], "--rate -1: a finite number above 0"),
+            (&["--rate", "nan"], "--rate NaN: a finite number above 0"),
+            (&["--reg", "nan"], "--reg NaN: a finite number, 0 or greater"),
             (&["--curve", "/nowhere/at/all.svg"], "--curve /nowhere/at/all.svg: No such file"),
             (&["--workers", "1,2"], "only with --all"),
             (&["--consistency", "bsp", "--every", "seconds:0"], "`every = Time(0ns)`: clocks would"),

@@ -252,6 +252,7 @@ fn bad_input_is_one_line_and_a_code() {
             "gap:2: a value is missing (\"\"), which is not supported: put in a number",
         ),
         ("nan", "1 1:2\n0 1:NaN\n", "nan:2: a value is missing (\"NaN\")"),
+        ("inf", "1 1:2\n0 1:inf\n", "inf:2: expected a finite"),
         ("zeroth", "1 1:2\n0 0:3\n", "zeroth:2: features begin at 1 here, found 0"),
         ("far", "1 1:2\n0 99999999:3\n", "far has 99999999 features"),
         ("one", "1 1:2\n1 1:3\n", "all examples have the label 1"),
@@ -346,4 +347,15 @@ fn adult_income_is_learned_as_well_as_by_other_programs() {
     // LightGBM 4.7 and XGBoost 3.2 with the same limits: 0.8528 and 0.8532, loss 0.3208 and 0.3207, AUC 0.9045.
     assert!(quality.accuracy > 0.8532 - 0.003 && quality.loss < 0.3207 + 0.002, "{quality:?}");
     assert!(quality.auc.is_some_and(|auc| auc > 0.9045 - 0.003), "{quality:?}");
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_name() {
+    let folder = hectare_testing::Folder::new("gbt-mark");
+    let rows: String = (0..40).map(|n| format!("{},{n}\n", n % 2)).collect();
+    let marked = folder.write("marked.csv", &format!("\u{feff}\"a\",y\n{rows}"));
+    let plain = folder.write("plain.csv", &format!("a,y\n{rows}"));
+    let args = ["--data", &marked, "--test", &plain, "--label", "2", "--loss", "squared", "--trees", "2"];
+    let output = program("gbt", &args);
+    assert!(output.status.success(), "{output:?}");
 }

@@ -38,8 +38,10 @@ impl Format {
         File::open(path)
             .and_then(|opened| BufReader::new(opened).read_line(&mut line))
             .map_err(|error| Error::Invalid(format!("cannot read {file}: {error}")))?;
+        // A byte order mark is no part of the first name.
+        let text = line.strip_prefix('\u{feff}').unwrap_or(&line);
         let names: Vec<String> =
-            line.trim().split(',').map(|name| name.trim().trim_matches('"').to_owned()).collect();
+            text.trim().split(',').map(|name| name.trim().trim_matches('"').to_owned()).collect();
         if label > names.len() {
             return Err(Error::Invalid(format!(
                 "{file}:1: there are {} columns, and --label {label} is none of them",
@@ -88,7 +90,7 @@ impl Format {
         let (columns, label) = match self {
             Format::Libsvm => {
                 let row = libsvm(line, offset).map_err(|error| match error {
-                    LineError::NotFinite { found, .. } => missing("a value", &found),
+                    LineError::NotFinite { found, .. } if is_missing(&found) => missing("a value", &found),
                     LineError::NotANumber { found } if is_missing(&found) => missing("a value", &found),
                     other => other,
                 })?;

@@ -143,6 +143,9 @@ fn parse(text: &str) -> std::result::Result<Model, Wrong> {
     if weights.len() < expected {
         return wrong(0, format!("it ends after {} weights of {expected}: was it cut off?", weights.len()));
     }
+    if !text.ends_with('\n') {
+        return wrong(0, "the last line has no end: was it cut off?".into());
+    }
     let intercept = (bias >= 0.0).then(|| weights.pop().map(|weight| weight * bias)).flatten();
     let labels = Labels { negative: first.min(second), positive: first.max(second) };
     Ok(Model { labels, weights, intercept })

@@ -77,6 +77,9 @@ impl Options {
     /// Refuses what cannot be meant.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let l2 = self.l2;
+        for (name, value) in [("--rate", self.rate(0)), ("--decay", self.decay)] {
+            ensure!(value > 0.0, "{name} {value}: a number above 0");
+        }
         ensure!(l2 >= 0.0 && l2.is_finite(), "--l2 {l2}: a finite number, 0 or greater");
         ensure!(self.passes > 0, "--passes 0: at least 1");
         let Shape { features, per_row } = self.shape();

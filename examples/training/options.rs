@@ -86,6 +86,9 @@ impl Steps {
 impl Options {
     /// Refuses what cannot be meant.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let (rate, reg) = (self.rate(), self.reg);
+        anyhow::ensure!(rate > 0.0 && rate.is_finite(), "--rate {rate}: a finite number above 0");
+        anyhow::ensure!(reg >= 0.0 && reg.is_finite(), "--reg {reg}: a finite number, 0 or greater");
         anyhow::ensure!(
             self.test.is_none() || self.train.is_some() || self.predict.is_some(),
             "--test: needs entries to learn from (--train), or a model (--load) and --predict"

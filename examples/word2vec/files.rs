@@ -123,6 +123,11 @@ fn binary(bytes: &[u8]) -> Result<Vectors> {
         numbers.extend(row.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
         rest = behind;
     }
+    let more = rest.strip_prefix(b"\n").unwrap_or(rest).len();
+    ensure!(
+        more == 0,
+        "{more} bytes follow the last of {count} vectors: is it another format, or two files in one?"
+    );
     ensure!(numbers.iter().all(|number| number.is_finite()), "a number is not finite");
     Ok(Vectors { words, dimension, numbers })
 }

@@ -73,7 +73,9 @@ impl Options {
         for (name, value) in counts {
             ensure!((1..=1 << 20).contains(&value), "{name} {value}: 1 to {}", 1 << 20);
         }
-        ensure!(self.sample > 0.0 && self.rate > 0.0, "--sample and --rate have to be above 0");
+        for (name, value) in [("--sample", self.sample), ("--rate", self.rate.into())] {
+            ensure!(value > 0.0 && value.is_finite(), "{name} {value}: a finite number above 0");
+        }
         ensure!(self.exponent > 0.0 && self.exponent != 1.0, "--exponent {}: above 0, not 1", self.exponent);
         Ok(())
     }

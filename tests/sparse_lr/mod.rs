@@ -226,6 +226,8 @@ fn bad_input_is_one_line_and_a_code() {
             (&["--data", file.to_str().unwrap()], "three"),
             (&["--data", "/nowhere"], "/nowhere"),
             (&["--workers", "0"], "--workers 0"),
+            (&["--rate=-1"], "--rate -1: a number above 0"),
+            (&["--rate", "nan"], "--rate NaN: a number above 0"),
             (&["--workers", "1,2"], "only with --all"),
             (&["--rows", "100", "--every", "per-pass:0"], "`every = PerPass(0)`"),
             (&["--rows", "5"], "no examples to test with"),

@@ -125,6 +125,8 @@ fn files_that_are_no_models_are_refused_with_the_line() {
         (with("nr_feature 2", "nr_feature two"), ":4: nr_feature: expected a number, found \"two\""),
         (with("nr_feature 2", "nr_feature 99999999999999"), "it ends after 2 weights of 99999999999999"),
         (with("\n-0.5", ""), "it ends after 1 weights of 2: was it cut off?"),
+        (with("\n-0.5\n", "\n-0.5"), "the last line has no end: was it cut off?"),
+        (with("\n0.5\n", &format!("\n{}\n", "x".repeat(100_000))), "xxx [... "),
         (with("-0.5\n", "-0.5\n1\n"), ":9: more than 2 weights"),
         (with("\n0.5\n", "\nhalf\n"), ":7: weight: expected a number, found \"half\""),
         (with("\n0.5\n", "\nNaN\n"), ":7: weight: expected a finite number"),

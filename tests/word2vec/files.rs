@@ -75,6 +75,7 @@ fn files_that_cannot_be_meant_are_refused() {
         ("g.txt", "1 2\nw1t1 1 2 3\n", "line 2: a vector of 3 numbers, not 2"),
         ("h.txt", "1 2\nw1t1 1 2\n", "has vectors of 2 numbers: say --dimension 2"),
         ("i.txt", "1 1\nnever 1\n", "has no word of the text"),
+        ("k.bin", "1 1\nw1t1 abcdefg", "3 bytes follow the last of 1 vectors"),
         ("j.bin", "1 2\nw1t1 abcd", "it ends in vector 1 of 1: was it cut off?"),
     ];
     for (name, text, says) in cases {

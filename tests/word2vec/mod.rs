@@ -62,10 +62,17 @@ fn bad_input_is_one_line_and_a_code() {
             (&["--dimension", "0"], "--dimension 0: 1 to"),
             (&["--workers", "0"], "--workers 0"),
             (&["--negative", "0"], "--negative 0"),
-            (&["--sample", "0"], "--sample and --rate"),
+            (&["--sample", "0"], "--sample 0: a finite number above 0"),
             (&["--sentences", "200", "--rate", "1e38", "--serial"], "pass 1: the training loss is NaN"),
             (&["--sentences", "200", "--rate", "1e38", "--workers", "2"], "try a smaller --rate"),
         ],
     );
+    // Latin-1, and UTF-16 without a byte order mark.
+    for text in [&b"pear pear\ncaf\xe9 pear\n"[..], b"p\0e\0a\0r\0\n\0p\0"] {
+        fs::write(&file, text).unwrap();
+        for name in ["word2vec", "lda"] {
+            refuses(name, &[(&["--text", file.to_str().unwrap()], "this is not text in UTF-8")]);
+        }
+    }
     fs::remove_file(&file).unwrap();
 }

@@ -48,6 +48,12 @@ pub fn read(path: &Path) -> Result<Vec<RawRating>> {
 /// As [`read`], without the file's name.
 pub fn parse(text: &str) -> Result<Vec<RawRating>> {
     let lines = || text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    if let Some((number, _)) = lines().find(|(_, line)| line.trim_end().contains('\r')) {
+        bail!(
+            "line {}: a carriage return without a line feed does not end a line: convert it (tr '\\r' '\\n')",
+            number + 1
+        );
+    }
     let separator = Separator::find(lines().map(|(_, line)| line));
     let header = usize::from(lines().next().is_some_and(|(_, line)| separator.is_header(line)));
 

@@ -81,7 +81,18 @@ pub(crate) fn text(path: &Path) -> Result<String> {
     if bytes.starts_with(&[0x1f, 0x8b]) {
         bail!("{} is compressed: unpack it first (gunzip -k {0})", path.display());
     }
-    Ok(String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes)).into_owned())
+    let text = str::from_utf8(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes));
+    // Of UTF-16, every second byte of Latin letters is zero.
+    match text {
+        Ok(text) if !text.contains('\0') => return Ok(text.to_owned()),
+        _ => {}
+    }
+    let good = text.map_or_else(|error| error.valid_up_to(), |text| text.find('\0').unwrap_or(0));
+    let line = bytes[..good].iter().filter(|byte| **byte == b'\n').count() + 1;
+    bail!(
+        "{}:{line}: this is not text in UTF-8: convert it (iconv -f latin1 -t utf-8, or -f utf-16)",
+        path.display()
+    )
 }
 
 /// Parts between empty lines.

@@ -102,6 +102,7 @@ fn bad_files_are_refused_with_file_and_line() {
         ("1 1 NaN\n", "line 1: the rating NaN is not finite"),
         ("1 1 3\n1 2 inf\n", "line 2: the rating inf is not finite"),
         ("1 1 1e60\n", "line 1: the rating 1e60 is not finite"),
+        ("1 1 3\r2 1 4\r", "line 1: a carriage return without a line feed"),
         ("1 1 good\n", "line 1: the rating \"good\" is not a number"),
         ("1\t1\t\n", "line 1"),
     ] {
