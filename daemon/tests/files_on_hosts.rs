@@ -34,7 +34,7 @@ fn files_that_differ_between_hosts_are_refused() {
     ] {
         let script = format!("exec {} {args}", example(name).display());
         let said = cluster.run(&["--hosts", &cluster.list(1), "--timeout", "20"], &script);
-        let part = format!("worker 0 (host {})", cluster.name(0));
+        let part = format!("worker 0 (host {} (", cluster.name(0));
         assert!(said.code != 0 && said.err.contains(&part), "{name}: {said:?}");
         assert!(said.err.contains("copy one to all hosts"), "{name}: {said:?}");
     }

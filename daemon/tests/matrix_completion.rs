@@ -149,7 +149,7 @@ fn files_that_differ_between_hosts_are_refused() {
         let said = run(3);
         let hosts = [cluster.name(0), cluster.name(1)];
         assert!(said.code != 0 && said.err.contains(part), "{said:?}");
-        assert!(hosts.iter().all(|host| said.err.contains(&format!("(host {host})"))), "{said:?}");
+        assert!(hosts.iter().all(|host| said.err.contains(&format!("(host {host} ("))), "{said:?}");
         assert_eq!(std::fs::read(cluster.home(0).join("saved")).unwrap(), saved);
     };
     refused("no file: copy one to all hosts, or remove it from all");

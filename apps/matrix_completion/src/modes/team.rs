@@ -73,7 +73,7 @@ fn check_same(job: &Job, files: &[PathBuf], all: &[Vec<u64>]) -> Result<()> {
     for (rank, sees) in (0..).zip(all) {
         ensure!(sees[0] == all[0][0], "workers 0 and {rank} were started with different options");
         let pairs = all[0][1..].as_chunks::<3>().0.iter().zip(sees[1..].as_chunks::<3>().0);
-        for ((first, other), file) in pairs.zip(files).filter(|((first, other), _)| first != other) {
+        if let Some(((first, other), file)) = pairs.zip(files).find(|((first, other), _)| first != other) {
             bail!("{}: {}", file.display(), seen::difference(job, [(0, *first), (rank, *other)]));
         }
     }
