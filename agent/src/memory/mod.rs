@@ -465,8 +465,9 @@ impl Memory for SegmentMemory {
     }
 
     fn show(&mut self, group: GroupId) -> bool {
-        // Without memory for copies it cannot be pinned, which is told then.
-        self.note_wanted(group).is_err() || self.forcing.show(&self.agent, group, &self.own.areas_of(group))
+        // Without memory for more copies there may be one to publish into all the same.
+        let _ = self.note_wanted(group);
+        self.forcing.show(&self.agent, group, &self.own.areas_of(group))
     }
 
     fn answer(&mut self, group: GroupId, request: u32, as_of_ns: Option<u64>, postponed: bool) {

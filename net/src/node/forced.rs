@@ -210,9 +210,10 @@ impl Node {
 
     /// Answers those who asked for a group that is sent on demand.
     pub(super) fn answer_asked(&mut self, group: GroupId) {
-        let may_answer =
-            |outbound: &&mut super::outbound::Outbound| outbound.is_on_demand() && outbound.showing == 0;
-        let Some(outbound) = self.outbound.get_mut(&group).filter(may_answer) else { return };
+        let Some(outbound) = self.outbound.get_mut(&group).filter(|outbound| outbound.may_answer_asked())
+        else {
+            return;
+        };
         for (host, answer) in outbound.answer_asked() {
             self.tell(host, Register::Forced(group, answer));
         }

@@ -206,6 +206,11 @@ impl Outbound {
         self.members.iter().flatten().any(|description| description.on_demand)
     }
 
+    /// Whether it is sent on demand, and what is lent of it is published: those who have asked can be answered.
+    pub(super) fn may_answer_asked(&self) -> bool {
+        self.is_on_demand() && self.showing == 0
+    }
+
     /// Answers those who have asked for a group that is sent on demand: with the round that each is to have, 0 if it has all. What
     /// is published was published before the question came.
     pub(super) fn answer_asked(&mut self) -> Vec<(HostId, Forced)> {
