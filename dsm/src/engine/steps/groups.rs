@@ -9,7 +9,7 @@ use crate::{AreaSpec, Job, Owned, StallPolicy};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
 
-const PIN: StallPolicy = StallPolicy::Pin { after: Duration::ZERO };
+const PIN: StallPolicy = StallPolicy::Pin { after: Duration::from_nanos(1) };
 
 /// Worker 0 owns `a` and `b` of a group, and `c`; worker 1 has claimed the copying of `a`, and the rest is copied.
 fn stalled_in_the_middle(copies_of_b: u32) -> (Scene, [Owned<u64>; 3], u64) {
