@@ -16,10 +16,10 @@ impl Agent {
     /// use hectare_dsm::{AreaSpec, Job};
     /// let job = Job::builder().hosts(&[1, 1], 0).embedded()?;
     /// let (agent, mut worker) = (job.agent()?, job.worker()?);
-    /// let mut owned = worker.create::<u64>(AreaSpec::new("rows").on_demand(), 8)?;
+    /// let mut owned = worker.create::<u64>(AreaSpec::new("rows").copies(2).on_demand(), 8)?;
     /// owned.write(&worker)?.fill(7);
     /// let lent = owned.lend(&worker)?;
-    /// worker.barrier()?; // nobody has asked
+    /// worker.sync()?; // nobody has asked
     /// assert_eq!(lent.area().read(&worker)?[0], 0);
     /// let area = agent.find("rows").expect("it was created");
     /// assert_eq!(agent.publish_lent(area), Some(Published::All));
