@@ -9,10 +9,8 @@ use tracing::debug;
 #[derive(Debug, Default)]
 pub(crate) struct Forcing {
     groups: BTreeMap<GroupId, Vec<Forced>>,
-    /// Questions for groups whose owners have lent them, and what of them could not be published yet.
+    /// Questions for groups whose owners have lent them, that are not answered yet, and what of each could not be published yet.
     lent: Vec<(GroupId, Vec<dsm::AreaId>)>,
-    /// Those of which all is published, and that are not told yet.
-    shown: Vec<GroupId>,
     /// Those that are made and not told yet: whether they were postponed.
     made: BTreeMap<GroupId, bool>,
 }
@@ -28,25 +26,19 @@ impl Forcing {
 
     /// Has the areas of a group published that their owners have lent. False if that is to be told.
     pub(crate) fn show(&mut self, agent: &Agent, group: GroupId, areas: &[dsm::AreaId]) -> bool {
-        let mut left = Vec::new();
-        let mut is_shown = !self.lent.iter().any(|(other, _)| *other == group);
-        for area in areas {
-            match agent.publish_lent(*area) {
-                None => continue,
-                Some(Published::PutOff) => left.push(*area),
-                Some(_) => {}
-            }
-            is_shown = false;
+        let publish = |area: &dsm::AreaId| Some((*area, agent.publish_lent(*area)?));
+        let lent: Vec<_> = areas.iter().filter_map(publish).collect();
+        if lent.is_empty() && !self.lent.iter().any(|(other, _)| *other == group) {
+            return true;
         }
-        if !is_shown {
-            self.lent.push((group, left));
-        }
-        is_shown
+        let is_put_off = |(area, published)| (published == Published::PutOff).then_some(area);
+        self.lent.push((group, lent.into_iter().filter_map(is_put_off).collect()));
+        false
     }
 
     /// Whether rounds are waited for.
     pub(crate) fn waits(&self) -> bool {
-        !(self.groups.is_empty() && self.lent.is_empty() && self.shown.is_empty())
+        !(self.groups.is_empty() && self.lent.is_empty())
     }
 
     /// Looks which are made. To be called before the look at what was published: so that is told before.
@@ -59,19 +51,15 @@ impl Forcing {
             self.made.insert(*group, !is_all);
             false
         });
-        self.lent.retain_mut(|(group, left)| {
+        for (_, left) in &mut self.lent {
             left.retain(|area| agent.publish_lent(*area) == Some(Published::PutOff));
-            if left.is_empty() {
-                self.shown.push(*group);
-            }
-            !left.is_empty()
-        });
+        }
     }
 
     /// Takes those that are made, but for groups of which something is still untold.
     pub(crate) fn take_made(&mut self, is_untold: impl Fn(&GroupId) -> bool) -> Vec<(GroupId, bool)> {
-        let shown = self.shown.extract_if(.., |group| !is_untold(group)).map(|group| (group, false));
-        let shown: Vec<_> = shown.collect();
-        self.made.extract_if(.., |group, _| !is_untold(group)).chain(shown).collect()
+        let made = self.made.extract_if(.., |group, _| !is_untold(group));
+        let lent = self.lent.extract_if(.., |(group, left)| left.is_empty() && !is_untold(group));
+        made.chain(lent.map(|(group, _)| (group, false))).collect()
     }
 }

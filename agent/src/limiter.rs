@@ -8,7 +8,13 @@ use tracing::warn;
 const LINES: u64 = 10;
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Counts the lines of a period.
+/// At most ten lines a second for each cause of refusals; how many were left out is logged when the second is over.
+///
+/// ```
+/// let mut limiter = hectare_agent::Limiter::default();
+/// let written = (0..25).filter(|_| limiter.admits("key")).count();
+/// assert!(written >= 10 && limiter.admits("version"));
+/// ```
 #[derive(Debug)]
 pub struct Limiter {
     since: Instant,

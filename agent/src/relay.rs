@@ -276,7 +276,9 @@ impl Relay {
     /// Does what is due, and looks at what changed in the memory.
     pub fn work(&mut self, now: Time) {
         self.memory.at(now.as_nanos());
-        self.limiter.tell();
+        if self.limiter.due().is_some() {
+            self.limiter.tell();
+        }
         self.endpoint.handle_timeout(now);
         while let Some(event) = self.endpoint.poll_event() {
             self.hear(now, event);

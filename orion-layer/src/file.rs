@@ -12,10 +12,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[derive(Debug)]
 pub(crate) struct NewFile {
     target: PathBuf,
-    /// Where it is written, unless that is its place.
+    /// Where it is written until it is complete, unless that is its place.
     written: Option<PathBuf>,
     out: BufWriter<File>,
-    complete: bool,
 }
 
 impl NewFile {
@@ -32,7 +31,7 @@ impl NewFile {
         };
         if old.as_ref().is_some_and(|old| !old.is_file() && !old.is_dir()) {
             let out = File::options().write(true).open(&target).map_err(io)?;
-            return Ok(NewFile { target, written: None, out: buffered(out), complete: true });
+            return Ok(NewFile { target, written: None, out: buffered(out) });
         }
         // Two of a process may write to one place at a time.
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -40,7 +39,7 @@ impl NewFile {
         written.push(format!(".{}.{}.part", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
         let written = PathBuf::from(written);
         let out = File::create_new(&written).map_err(io)?;
-        let new = NewFile { target, written: Some(written), out: buffered(out), complete: false };
+        let new = NewFile { target, written: Some(written), out: buffered(out) };
         if let Some(old) = old.filter(Metadata::is_file) {
             new.out
                 .get_ref()
@@ -68,7 +67,7 @@ impl NewFile {
             let Some(written) = &this.written else { return Ok(()) };
             this.out.get_ref().sync_all()?;
             std::fs::rename(written, &this.target)?;
-            this.complete = true;
+            this.written = None;
             // The new name is on the disk when the directory is.
             let parent = this.target.parent().filter(|parent| !parent.as_os_str().is_empty());
             File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
@@ -83,7 +82,7 @@ fn buffered(file: File) -> BufWriter<File> {
 
 impl Drop for NewFile {
     fn drop(&mut self) {
-        if let (Some(written), false) = (&self.written, self.complete) {
+        if let Some(written) = &self.written {
             // Whoever drops it has an error that says more than what removing it could.
             let _ = std::fs::remove_file(written);
         }

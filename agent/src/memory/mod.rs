@@ -370,9 +370,7 @@ impl SegmentMemory {
         self.trace.note_said(self.now_ns, said);
         self.trace.forget_late(self.now_ns);
     }
-}
 
-impl SegmentMemory {
     /// Another host wants a group of this one.
     fn note_wanted(&mut self, group: GroupId) -> Result<(), NameError> {
         for area in self.own.areas_of(group) {

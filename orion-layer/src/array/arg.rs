@@ -209,8 +209,12 @@ impl<T: Element, const N: usize> LoopArray for &mut DistArray<T, N> {
         DistArray::rests_lent(self)
     }
 
-    fn has_edges_for(&self, reads: &Reads, is_lent_next: bool) -> bool {
-        DistArray::has_edges_for(self, reads, is_lent_next)
+    fn has_fresh_edges(&self, reads: &Reads) -> bool {
+        DistArray::has_fresh_edges(self, reads)
+    }
+
+    fn will_have_edges(&self, reads: &Reads) -> bool {
+        DistArray::will_have_edges(self, reads)
     }
 
     fn publish_lent(&mut self, context: &mut Context<'_>, site: Site) -> Result<()> {

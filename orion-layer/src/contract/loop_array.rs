@@ -129,9 +129,13 @@ pub trait LoopArray {
     fn rests_lent(&self) -> bool {
         false
     }
-    /// Whether all that workers read of each other's parts goes by itself ([`LoopArray::expect_reads`]): as it is now, or when the parts
-    /// are lent the next time. The same on all workers.
-    fn has_edges_for(&self, _reads: &Reads, _is_lent_next: bool) -> bool {
+    /// Whether all that workers read of each other's parts goes by itself ([`LoopArray::expect_reads`]), as it is now. The same on all
+    /// workers.
+    fn has_fresh_edges(&self, _reads: &Reads) -> bool {
+        false
+    }
+    /// Whether that will be so when the parts are lent the next time.
+    fn will_have_edges(&self, _reads: &Reads) -> bool {
         false
     }
     /// Has what was lent so published, for a loop that writes it while others still read what was before. Collective.

@@ -239,7 +239,7 @@ impl Context<'_> {
     ) -> Result<()> {
         for (number, array) in arrays.each().into_iter().enumerate().filter(|(_, array)| array.is_written()) {
             let is_read_before = match plan.has_ghosts(number) {
-                true => plan.reads_of(number).is_none_or(|reads| !array.has_edges_for(reads, false)),
+                true => plan.reads_of(number).is_none_or(|reads| !array.has_fresh_edges(reads)),
                 false => array.treatment() != Treatment::Exact,
             };
             if is_read_before {
@@ -401,8 +401,11 @@ impl Context<'_> {
         }
         let all = arrays.each().into_iter().enumerate();
         all.filter(kept).try_for_each(|(number, array)| {
-            let has_edges = || plan.reads_of(number).is_some_and(|reads| array.has_edges_for(reads, true));
-            match if plan.has_ghosts(number) { has_edges() } else { plan.stays_put(number) } {
+            let is_read_elsewhere =
+                || plan.reads_of(number).is_some_and(|reads| array.will_have_edges(reads));
+            let rests_in_place =
+                if plan.has_ghosts(number) { is_read_elsewhere() } else { plan.stays_put(number) };
+            match rests_in_place {
                 true => array.lend_in_place(self.fabric.worker),
                 false => array.lend(self.fabric.worker),
             }

@@ -22,15 +22,17 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Whether the owner is on this host, so that nobody was asked.
+    /// Whether the owner is on this host, so that nobody was asked. What it has lent is read in place then ([`Area::read_lent`]):
+    /// it may be newer than what was published.
     pub fn is_here(&self) -> bool {
         self.request.is_none()
     }
 }
 
 impl<T: Element> Area<T> {
-    /// Asks the owner's host for what it has published, if it is another one. Does not wait: [`Area::read_asked`] does. Several
-    /// areas may be asked for before one is read.
+    /// Asks the owner's host for what it has published, if it is another one; what the owner has lent
+    /// ([`Owned::lend`](crate::Owned::lend)) is published for that. Does not wait: [`Area::read_asked`] does. Several areas may be asked for
+    /// before one is read.
     ///
     /// ```
     /// # use hectare_dsm::{AreaSpec, Job};

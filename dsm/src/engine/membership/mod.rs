@@ -178,20 +178,23 @@ pub(crate) fn bury_the_dead(shared: &Shared) -> bool {
 /// Runs a round, though no worker of this host is left, for what belongs to none of them. False if there is one, or somebody else
 /// frees slots. Nobody joins meanwhile.
 pub(crate) fn run_deserted(shared: &Shared) -> bool {
-    let Some(_membership) = Membership::try_lock(shared) else { return false };
-    fault_point();
-    let local = Local::new();
-    let runtime = Runtime { shared, local: &local };
-    runtime.rounds().run_deserted(shared.reaper_rank(), &runtime, std::thread::yield_now)
+    let run = |runtime: &Runtime<'_>| {
+        runtime.rounds().run_deserted(shared.reaper_rank(), runtime, std::thread::yield_now)
+    };
+    as_reaper(shared, run).unwrap_or(false)
 }
 
 /// Runs a round that waits for nobody, for what nobody writes; its number. `None` if another is under way, or somebody else frees slots.
 pub(crate) fn run_at_once(shared: &Shared) -> Option<u64> {
+    as_reaper(shared, |runtime| runtime.rounds().run_at_once(shared.reaper_rank(), runtime)).flatten()
+}
+
+/// Does something as the only one to free slots; `None` if somebody else is that.
+fn as_reaper<R>(shared: &Shared, act: impl FnOnce(&Runtime<'_>) -> R) -> Option<R> {
     let _membership = Membership::try_lock(shared)?;
     fault_point();
     let local = Local::new();
-    let runtime = Runtime { shared, local: &local };
-    runtime.rounds().run_at_once(shared.reaper_rank(), &runtime)
+    Some(act(&Runtime { shared, local: &local }))
 }
 
 /// Makes claimable what worker `rank` held, or was given.

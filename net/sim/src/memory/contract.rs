@@ -193,6 +193,7 @@ impl Memory for HostMemory {
         }
     }
 
+    /// Nothing is lent here, and each question is answered as if something had been.
     fn show(&mut self, group: GroupId) -> bool {
         if self.works() {
             self.events.push_back(Event::Forced { group, postponed: false });

@@ -98,16 +98,22 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.edges.list.iter().position(|edge| has(edge) && edge.stamp == stamp)
     }
 
-    /// Whether each worker finds all that it reads of others' parts in edges; those that are copied when the parts are lent the next time, or
-    /// as they are now. The same on all workers.
-    pub(crate) fn has_edges_for(&self, reads: &Reads, is_lent_next: bool) -> bool {
-        let dim = self.layout.dim;
-        let has_edge = |part: usize, needed: &Range<usize>| match is_lent_next {
-            false => self.fresh_edge(part, needed).is_some(),
-            true => self.edges.list.iter().any(|Edge { piece, owner, .. }| {
+    /// Whether each worker finds all that it reads of others' parts in edges, as they are now. The same on all workers.
+    pub(crate) fn has_fresh_edges(&self, reads: &Reads) -> bool {
+        self.reads_only_edges(reads, |part, needed| self.fresh_edge(part, needed).is_some())
+    }
+
+    /// Whether that will be so when the parts are lent the next time.
+    pub(crate) fn will_have_edges(&self, reads: &Reads) -> bool {
+        self.reads_only_edges(reads, |part, needed| {
+            self.edges.list.iter().any(|Edge { piece, owner, .. }| {
                 piece.0 == part && contains(&piece.1, needed) && *owner == self.layout.owners[part]
-            }),
-        };
+            })
+        })
+    }
+
+    fn reads_only_edges(&self, reads: &Reads, has_edge: impl Fn(usize, &Range<usize>) -> bool) -> bool {
+        let dim = self.layout.dim;
         let has_all = |worker: usize| {
             (0..self.layout.parts()).all(|part| {
                 let needed = common(&reads.range(worker, dim), &self.layout.range(part));
