@@ -377,11 +377,15 @@ impl Relay {
             session::Event::Disconnected { peer, reason } => {
                 let peer = HostId(peer.0);
                 let Some(known) = self.peers.get_mut(&peer) else { return };
-                if known.reason != Some(reason) {
+                // That nobody answers by a path that has become too narrow is no news.
+                let is_known =
+                    matches!((known.reason, reason), (Some(Reason::Narrow { .. }), Reason::NoAnswer { .. }))
+                        || known.reason == Some(reason);
+                if !is_known {
                     let name = self.names.get(usize::from(peer.0));
                     warn!(%peer, name, address = %known.reach.address(), %reason, "no session");
+                    known.reason = Some(reason);
                 }
-                known.reason = Some(reason);
                 // Whichever way the next session begins by, it begins as a new one: the node hears of this one's end first.
                 let is_turned = match reason {
                     Reason::NoAnswer { address } => known.reach.unanswered(address),

@@ -66,7 +66,10 @@ pub enum Event {
 #[non_exhaustive]
 pub enum Reason {
     /// Nobody answers at its address.
-    #[error("nobody answers at {address}: no agent runs there, or a firewall drops UDP")]
+    #[error(
+        "nobody answers at {address}: no agent runs there, a firewall drops UDP, or the network carries no IP packets of \
+         1228 bytes (1248 with IPv6)"
+    )]
     NoAnswer {
         /// The address.
         address: SocketAddr,
@@ -78,6 +81,15 @@ pub enum Reason {
         address: SocketAddr,
         /// Why.
         why: Refusal,
+    },
+    /// The path does not carry packets of the least size any more; smaller ones arrive.
+    #[error(
+        "IP packets of 1228 bytes (1248 with IPv6) do not reach {address} any more, and smaller ones do: see the MTU of interfaces \
+         and tunnels on the way"
+    )]
+    Narrow {
+        /// The address.
+        address: SocketAddr,
     },
     /// Nothing was heard of it for the idle time-out.
     #[error("nothing was heard of it for too long: it, or the network, is down")]

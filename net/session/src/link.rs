@@ -5,7 +5,7 @@ use crate::config::{Config, HostId};
 use crate::counters::{Counters, LinkStatus};
 use crate::event::{Event, Reason, SendError};
 use crate::recovery::congestion::Congestion;
-use crate::recovery::mtu::Mtu;
+use crate::recovery::mtu::{Mtu, Shown};
 use crate::recovery::pacing::Pacer;
 use crate::recovery::received::{Freshness, Received};
 use crate::recovery::reordering::Late;
@@ -392,17 +392,19 @@ impl Link {
             }
         }
         self.sent.detect_lost(now, &self.rtt, &mut fates);
-        self.settle(now, &fates, events);
+        let settled = self.settle(now, &fates, events);
         fates.clear();
         self.fates = fates;
+        settled?;
         // Changes the key, if that is what a sender waits for.
         self.sealer.prepare(self.sent.next_number(), self.sent.largest_acked());
         Ok(())
     }
 
-    /// Draws the conclusions from what became of packets.
-    fn settle(&mut self, now: Time, fates: &[Fate], events: &mut VecDeque<Event>) {
+    /// Draws the conclusions from what became of packets. An error is why the session is over.
+    fn settle(&mut self, now: Time, fates: &[Fate], events: &mut VecDeque<Event>) -> Result<(), Reason> {
         let peer = self.party.host;
+        let mut over = Ok(());
         let payload = self.max_payload();
         for fate in fates.iter().filter(|fate| fate.arrived) {
             self.congestion.on_ack(now, fate.sent, fate.size, &self.rtt);
@@ -426,9 +428,13 @@ impl Link {
             match fate.purpose {
                 // RFC 8899 section 3, RFC 9000 section 14.4: the loss of a probe is no sign of congestion.
                 Purpose::MtuProbe => {
-                    if self.mtu.on_probe_lost(fate.size, alone || self.mtu.is_doubtful()) {
-                        self.black_holes += 1;
-                        self.congestion.resize(self.mtu.current());
+                    match self.mtu.on_probe_lost(fate.size, alone || self.mtu.is_doubtful()) {
+                        Shown::Nothing => {}
+                        Shown::BlackHole => {
+                            self.black_holes += 1;
+                            self.congestion.resize(self.mtu.current());
+                        }
+                        Shown::Narrow => over = Err(Reason::Narrow { address: self.party.address }),
                     }
                     continue;
                 }
@@ -451,6 +457,7 @@ impl Link {
         if self.max_payload() != payload {
             events.push_back(Event::MaxPayload { peer, bytes: self.max_payload() });
         }
+        over
     }
 
     /// RFC 9002 section 7.6: two packets far apart were lost, and all between them.
@@ -491,9 +498,12 @@ impl Link {
         if self.sent.loss_time().is_some_and(|at| at <= now) {
             let mut fates = std::mem::take(&mut self.fates);
             self.sent.detect_lost(now, &self.rtt, &mut fates);
-            self.settle(now, &fates, events);
+            let settled = self.settle(now, &fates, events);
             fates.clear();
             self.fates = fates;
+            if let Err(reason) = settled {
+                return Some(reason);
+            }
         }
         // RFC 9002 section 6.2.4: a probe; what is lost shows in its acknowledgement.
         if self.pings == 0 && self.sent.probe_time(&self.rtt).is_some_and(|at| at <= now) {

@@ -19,6 +19,18 @@ const RAISE: Duration = Duration::from_secs(600);
 const ALONE: u32 = 4;
 /// The number of large packets lost in a row after which the size is doubtful.
 const BLACK_HOLE: u32 = 6;
+/// So many lost probes of the base size, each with a small packet that arrives, show that the path does not carry even that.
+const MAX_BASE_PROBES: u32 = 8;
+
+/// What the loss of a probe shows of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Nothing,
+    /// It swallows packets of the present size, which falls to the base.
+    BlackHole,
+    /// It does not carry packets of the base size any more, below which there is no session.
+    Narrow,
+}
 
 /// The search for the largest packet, in bytes of UDP payload.
 #[derive(Debug)]
@@ -34,7 +46,7 @@ pub(crate) struct Mtu {
     failures: u32,
     /// When the search begins again.
     again: Option<Time>,
-    /// Packets larger than the base size that were lost since one as large arrived, and the least of their sizes.
+    /// Large packets that were lost since one as large arrived, and the least of their sizes.
     swallowed: u32,
     least: usize,
     /// The path may swallow packets of the current size.
@@ -119,21 +131,21 @@ impl Mtu {
         self.in_flight = false;
     }
 
-    /// A probe of `size` was lost; `alone` if nothing else was with it. True if the size fell to the base, because the path
-    /// swallows large packets.
-    pub(crate) fn on_probe_lost(&mut self, size: usize, alone: bool) -> bool {
+    /// A probe of `size` was lost; `alone` if nothing else was with it.
+    pub(crate) fn on_probe_lost(&mut self, size: usize, alone: bool) -> Shown {
         self.in_flight = false;
         self.failures += if alone { ALONE } else { 1 };
-        if self.failures < MAX_PROBES * ALONE {
-            return false;
+        let is_base = self.doubtful && self.current == BASE_DATAGRAM;
+        if self.failures < if is_base { MAX_BASE_PROBES } else { MAX_PROBES } * ALONE {
+            return Shown::Nothing;
         }
         self.failures = 0;
         if self.doubtful {
             *self = Mtu::new(self.limit);
-            return true;
+            return if is_base { Shown::Narrow } else { Shown::BlackHole };
         }
         self.too_large = self.too_large.min(size).max(self.current + 1);
-        false
+        Shown::Nothing
     }
 
     /// A packet of `size` arrived.
@@ -148,7 +160,12 @@ impl Mtu {
 
     /// A packet of `size` was lost.
     pub(crate) fn on_lost(&mut self, size: usize) {
-        if size <= BASE_DATAGRAM || self.current == BASE_DATAGRAM {
+        // At the base size, what is larger than half of it is large, but for what was sent before the size fell.
+        let is_large = match self.current == BASE_DATAGRAM {
+            true => size > BASE_DATAGRAM / 2 && size <= BASE_DATAGRAM,
+            false => size > BASE_DATAGRAM,
+        };
+        if !is_large {
             return;
         }
         self.swallowed += 1;
@@ -228,7 +245,7 @@ mod tests {
         // A large packet arrives, or a probe.
         let mut mtu = doubtful();
         assert_eq!(mtu.probe(Time::ZERO), Some(8972));
-        assert!(!mtu.on_probe_lost(8972, true));
+        assert_eq!(mtu.on_probe_lost(8972, true), Shown::Nothing);
         mtu.on_acked(1300);
         assert!(mtu.is_doubtful(), "a smaller one says nothing");
         mtu.on_acked(8972);
@@ -236,7 +253,7 @@ mod tests {
         let mut mtu = doubtful();
         for _ in 0..2 {
             assert_eq!(mtu.probe(Time::ZERO), Some(8972));
-            assert!(!mtu.on_probe_lost(8972, true));
+            assert_eq!(mtu.on_probe_lost(8972, true), Shown::Nothing);
         }
         assert_eq!(mtu.probe(Time::ZERO), Some(8972));
         assert!(!mtu.on_probe_acked(8972));
@@ -253,9 +270,9 @@ mod tests {
         mtu.on_lost(1000);
         assert!(!mtu.is_doubtful(), "one arrived meanwhile, and small ones say nothing");
         mtu.on_lost(8972);
-        for last in [false, false, true] {
+        for shown in [Shown::Nothing, Shown::Nothing, Shown::BlackHole] {
             assert_eq!(mtu.probe(Time::ZERO), Some(8972));
-            assert_eq!(mtu.on_probe_lost(8972, true), last);
+            assert_eq!(mtu.on_probe_lost(8972, true), shown);
         }
         assert_eq!(mtu.current(), BASE_DATAGRAM);
         search(&mut mtu, 1472, Time::ZERO);
@@ -264,5 +281,29 @@ mod tests {
         let later = mtu.next_probe().expect("it will be tried again");
         search(&mut mtu, 8972, later);
         assert_eq!(mtu.current(), 8972);
+    }
+
+    #[test]
+    fn a_path_that_does_not_carry_the_base_size_is_found() {
+        let mut mtu = Mtu::new(1472);
+        let at_base = |mtu: &mut Mtu| (0..BLACK_HOLE).for_each(|_| mtu.on_lost(BASE_DATAGRAM));
+        (0..2 * BLACK_HOLE).for_each(|_| mtu.on_lost(BASE_DATAGRAM / 2));
+        (0..2 * BLACK_HOLE).for_each(|_| mtu.on_lost(1472));
+        assert!(!mtu.is_doubtful(), "small ones say nothing, nor what was too large anyway");
+        at_base(&mut mtu);
+        for _ in 1..MAX_BASE_PROBES {
+            assert_eq!(mtu.probe(Time::ZERO), Some(BASE_DATAGRAM));
+            assert_eq!(mtu.on_probe_lost(BASE_DATAGRAM, true), Shown::Nothing);
+        }
+        // One that arrives shows that it does.
+        assert_eq!(mtu.probe(Time::ZERO), Some(BASE_DATAGRAM));
+        mtu.on_probe_acked(BASE_DATAGRAM);
+        assert!(!mtu.is_doubtful());
+        at_base(&mut mtu);
+        for last in 1..=MAX_BASE_PROBES {
+            assert_eq!(mtu.probe(Time::ZERO), Some(BASE_DATAGRAM));
+            let shown = if last == MAX_BASE_PROBES { Shown::Narrow } else { Shown::Nothing };
+            assert_eq!(mtu.on_probe_lost(BASE_DATAGRAM, true), shown);
+        }
     }
 }

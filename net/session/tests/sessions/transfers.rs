@@ -108,6 +108,41 @@ fn a_path_that_begins_to_swallow_large_packets_is_noticed() {
     assert!(network.hosts[0].disconnects().is_empty(), "the session lived on");
 }
 
+#[test]
+fn a_path_that_becomes_too_narrow_ends_the_session_until_it_is_wide_again() {
+    let mut network = Network::pair(9, &Path::default(), |_| {});
+    network.queue(0, 1, 200);
+    assert!(network.run(HOUR, Network::is_done));
+    network.hosts[1].path.carries = 1000;
+    network.queue(0, 1, 200);
+    let address = network.hosts[1].address;
+    // Small packets still arrive, and keep no session alive that carries nothing else.
+    assert!(network.run(Duration::from_secs(5), |network| {
+        network.hosts[0].disconnects() == [Reason::Narrow { address }]
+    }));
+    network.run(Duration::from_secs(60), |_| false);
+    assert!(!network.is_connected(0, 1));
+    network.hosts[1].path.carries = 1300;
+    assert!(network.run(Duration::from_secs(60), Network::is_done));
+    assert_eq!(network.hosts[1].got.len(), 400);
+}
+
+/// Where the base size is all that the path carries.
+#[test]
+fn loss_makes_no_path_too_narrow() {
+    for seed in 0..20 {
+        let path = Path { carries: 1200, ..Path::default() };
+        let mut network = Network::pair(seed, &path, |_| {});
+        assert!(network.run(HOUR, |network| network.is_connected(0, 1)));
+        network.hosts[1].path.loss = 0.5;
+        network.queue(0, 1, 1_000_000);
+        network.run(Duration::from_secs(20), |_| false);
+        let reasons = network.hosts[0].disconnects();
+        assert!(!reasons.iter().any(|reason| matches!(reason, Reason::Narrow { .. })), "{seed}: {reasons:?}");
+        assert!(network.status(0, 1).lost > 100, "seed {seed}");
+    }
+}
+
 /// Many large packets in a row are lost, and so are many small ones.
 #[test]
 fn overload_is_no_path_that_swallows_large_packets() {
