@@ -4,6 +4,7 @@ use crate::common::cluster::{Cluster, Running};
 use crate::common::until;
 use hectare_hosts::Fault;
 use hectare_wire::{AgentStatus, Socket};
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
@@ -90,6 +91,14 @@ fn peers_says_how_each_host_is_reached() {
         line.starts_with("seen") && line.contains("connected") && line.contains("aes-128-gcm"),
         "{said:?}"
     );
+    // One that is stopped is not left out without a word.
+    let process = standing(&cluster, 0).pid;
+    let agent = Pid::from_raw(process as i32).unwrap();
+    kill_process(agent, Signal::STOP).unwrap();
+    let said = cluster.hectare(0, &["peers"]);
+    kill_process(agent, Signal::CONT).unwrap();
+    let named = format!("the agent of process {process} cannot be asked: it does not answer within ");
+    assert!(said.err.contains(&named) && !said.out.contains("seen"), "{said:?}");
     let said = cluster.hectare(0, &["top", "seen", "--once", "--interval", "0.3"]);
     let line =
         said.out.lines().find(|line| line.contains("10.77.0.2:")).unwrap_or_else(|| panic!("{said:?}"));

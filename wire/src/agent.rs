@@ -349,6 +349,14 @@ impl AgentConnection {
         Ok(sockets(dir).filter_map(|name| AgentConnection::at(dir, &name, limit).ok().flatten()).collect())
     }
 
+    /// The agent's process.
+    ///
+    /// # Errors
+    /// [`Error::Os`].
+    pub fn process(&self) -> Result<u32> {
+        self.socket.peer_process()
+    }
+
     /// Asks, and waits for the answer.
     ///
     /// # Errors

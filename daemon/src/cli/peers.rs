@@ -16,16 +16,27 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(super) fn peers(dir: &RunDir, job: Option<&str>, as_json: bool) -> Result<()> {
     let mut agents = match job {
         Some(job) => vec![of_job(dir, job)?],
-        None => AgentConnection::all(dir, Some(ANSWER))?
-            .iter()
-            .filter_map(|agent| standing_of(agent).ok())
-            .collect(),
+        None => AgentConnection::all(dir, Some(ANSWER))?.iter().filter_map(standing).collect(),
     };
     agents.sort_by(|a, b| a.job.cmp(&b.job));
     if as_json {
         return json(&agents);
     }
     super::output::print(text(&agents).as_bytes())
+}
+
+/// How an agent stands. Of one that does not answer, standard error has why.
+fn standing(agent: &AgentConnection) -> Option<AgentStatus> {
+    match standing_of(agent) {
+        Ok(standing) => Some(standing),
+        // It has ended meanwhile.
+        Err(error) if matches!(error.downcast_ref(), Some(hectare_wire::Error::Closed)) => None,
+        Err(error) => {
+            let process = agent.process().map_or_else(|_| "unknown".into(), |process| process.to_string());
+            eprintln!("hectare: the agent of process {process} cannot be asked: {error:#}");
+            None
+        }
+    }
 }
 
 /// How the agent of a job stands; one that has just ended is followed by another.
