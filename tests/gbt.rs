@@ -266,6 +266,7 @@ fn bad_input_is_one_line_and_a_code() {
             "y,a,b\n1,2,3\ntwo,5,1\n",
             "text.csv:3: the label, column 1: expected a number, found \"two\"",
         ),
+        ("pandas.csv", ",y,a\n0,1,2\n1,0,5\n", "pandas.csv:1: the first column has no name"),
         ("slip.csv", "1,2,x3\n0,5,1\n", "slip.csv:1: column 3: expected a number, found \"x3\""),
     ] {
         let file = folder.write(name, text);
@@ -273,6 +274,10 @@ fn bad_input_is_one_line_and_a_code() {
             refuses("gbt", &[(&[&["--data", &file], more].concat(), says)]);
         }
     }
+    // Nobody writes into it: it is not waited for.
+    let pipe = folder.at("pipe.csv");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    refuses("gbt", &[(&["--data", &pipe], "pipe.csv is not a regular file")]);
     let wide = folder.write("wide", "1 1:2 7:1\n");
     let third = folder.write("third", "2 1:2\n");
     let empty = folder.at("empty");

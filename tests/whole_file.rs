@@ -1,64 +1,8 @@
-//! The files of the examples: whole or not at all.
-#[allow(dead_code)]
-#[path = "../examples/training/whole_file.rs"]
-mod whole_file;
-
+//! The files that the examples write: whole or not at all.
 use crate::common::program::program;
 use hectare_testing::Folder;
-use std::fs::{self, Permissions};
-use std::io::Write;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
-use std::process::Command;
-
-fn names(folder: &Path) -> usize {
-    fs::read_dir(folder).unwrap().count()
-}
-
-#[test]
-fn what_cannot_be_written_whole_leaves_the_old_file() {
-    let folder = Folder::new("whole-file");
-    let model = folder.write("model", "old");
-    let full = |out: &mut dyn Write| {
-        out.write_all(&[0; 100_000])?;
-        Err(std::io::Error::from_raw_os_error(libc::ENOSPC))
-    };
-    let error = whole_file::write_by(Path::new(&model), full).unwrap_err();
-    assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
-    assert_eq!(fs::read_to_string(&model).unwrap(), "old");
-    fs::set_permissions(&model, Permissions::from_mode(0o640)).unwrap();
-    whole_file::write(Path::new(&model), "new").unwrap();
-    assert_eq!(fs::read_to_string(&model).unwrap(), "new");
-    assert_eq!(fs::metadata(&model).unwrap().permissions().mode() & 0o777, 0o640);
-    assert_eq!(names(Path::new(&model).parent().unwrap()), 1, "a part was left behind");
-}
-
-#[test]
-fn links_pipes_and_devices_stay_what_they_are() {
-    let folder = Folder::new("whole-file-links");
-    let [model, link, far, pipe] = ["model", "link", "far", "pipe"].map(|name| folder.at(name));
-    symlink("model", &link).unwrap();
-    symlink(&link, &far).unwrap();
-    // Where a link leads to may not be there yet.
-    for text in ["first", "second"] {
-        whole_file::write(Path::new(&far), text).unwrap();
-        assert_eq!(fs::read_to_string(&model).unwrap(), text);
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert!(fs::symlink_metadata(&far).unwrap().is_symlink());
-    }
-    symlink("circle", folder.at("circle")).unwrap();
-    whole_file::write(Path::new(&folder.at("circle")), "").unwrap_err();
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let reader = std::thread::spawn({
-        let pipe = pipe.clone();
-        move || fs::read_to_string(pipe).unwrap()
-    });
-    whole_file::write(Path::new(&pipe), "through").unwrap();
-    assert_eq!(reader.join().unwrap(), "through");
-    whole_file::write(Path::new("/dev/null"), "nothing").unwrap();
-    let error = whole_file::write(Path::new("/dev/full"), "nothing").unwrap_err();
-    assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
-}
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 #[test]
 fn programs_replace_a_model_and_do_not_write_over_it() {

@@ -80,7 +80,10 @@ fn four_processes_learn_what_four_threads_do() {
 fn modes_of_one_process_and_other_numbers_of_workers_are_refused() {
     let (host, program) = (Host::new(), example("matrix_completion"));
     let _daemon = host.daemon("");
+    let pipe = host.top.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for (way, part) in [
+        (["--ratings", pipe.to_str().unwrap()], "pipe: not a regular file, which each process would read"),
         (["--mode", "serial"], "mode serial runs in one process, not in 2: use --mode areas or handover"),
         (["--mode", "shared"], "mode shared runs in one process, not in 2"),
         (["--workers", "3"], "--workers is 3, but 2 processes were started: leave it out"),

@@ -1,9 +1,9 @@
 //! Models in files: JSON, as the chapter on this program describes it.
 use super::labels::Labels;
 use super::loss::Loss;
-use super::training::whole_file;
 use super::tree::Tree;
 use hectare::orion::{Error, Result};
+use hectare_data::new_file;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
@@ -55,7 +55,7 @@ impl Model {
         };
         let text = serde_json::to_string(self).map_err(|error| failed(&error))?;
         // A line for each tree, for those who look at it.
-        whole_file::write(path, text.replace("{\"nodes\"", "\n{\"nodes\"") + "\n")
+        new_file::write(path, text.replace("{\"nodes\"", "\n{\"nodes\"") + "\n")
             .map_err(|error| failed(&error))
     }
 

@@ -1,7 +1,7 @@
 //! Rows from files: LIBSVM's format and CSV, whose zeros are left out.
 use hectare::orion::array::text::{LabelledRow, LineError, libsvm};
 use hectare::orion::{Error, Result};
-use hectare_data::text::Field;
+use hectare_data::text::{Field, TextError};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -34,6 +34,10 @@ impl Format {
             return Ok(Format::Libsvm);
         }
         let file = path.display();
+        // Before it is opened: a pipe is open only when somebody writes into it, and each worker reads its share.
+        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(Error::Invalid(TextError::NotAFile { path: path.to_owned() }.to_string()));
+        }
         let mut line = String::new();
         File::open(path)
             .and_then(|opened| BufReader::new(opened).read_line(&mut line))
@@ -57,6 +61,9 @@ impl Format {
         // One that is not a number at all is a name, if others are names too; a single one is a slip.
         let is_header =
             is_header && names.iter().filter(|name| f32::parse(name).is_ok()).count() * 2 < names.len();
+        if is_header && ["", "Unnamed: 0"].contains(&names[0].as_str()) {
+            return Err(Error::Invalid(format!("{file}:1: {}", LineError::NoName)));
+        }
         Ok(Format::Csv {
             columns: names.len(),
             label: label - 1,

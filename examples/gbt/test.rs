@@ -5,9 +5,10 @@ use super::loss::Loss;
 use super::model::Model;
 use super::options::Options;
 use super::quality::{Measured, Scored};
-use super::training::{self, whole_file};
+use super::training;
 use hectare::DistArray;
 use hectare::orion::{Context, Error, Result, parallel_for};
+use hectare_data::new_file;
 use std::fmt::Write;
 
 /// Rows and what is predicted for them so far.
@@ -57,7 +58,7 @@ impl Tested {
                 };
                 writeln!(text, "{predicted}").expect("text grows");
             }
-            whole_file::write(path, text)
+            new_file::write(path, text)
                 .map_err(|error| Error::Invalid(format!("cannot write {}: {error}", path.display())))
         });
         w.broadcast(|| written.unwrap_or(Ok(())))?;

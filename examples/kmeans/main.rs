@@ -48,7 +48,8 @@ pub(crate) struct Trained {
     pub(crate) curve: Curve,
 }
 
-/// One cluster whose center is the mean of all points; `sums` has the sum of each coordinate, and of its squares.
+/// One cluster whose center is the mean of all points; `sums` has the sum of each coordinate, and of its squares, less about the middle:
+/// of points that are far away, little would be left of the difference between the two.
 fn one_cluster(sums: &[[f64; 2]], count: usize) -> Baseline {
     let count = count.max(1) as f64;
     let variance = |[sum, squares]: &[f64; 2]| squares / count - (sum / count).powi(2);
@@ -56,9 +57,9 @@ fn one_cluster(sums: &[[f64; 2]], count: usize) -> Baseline {
     Baseline { loss: sums.iter().map(variance).sum(), of: "a single center in the middle", advice }
 }
 
-/// Adds coordinate `x` to the sums of its column.
-fn tally(sums: &mut [f64; 2], x: f32) {
-    let x = f64::from(x);
+/// Adds coordinate `x` to the sums of its column, whose middle is about there.
+fn tally(sums: &mut [f64; 2], x: f32, middle: f32) {
+    let x = f64::from(x) - f64::from(middle);
     *sums = [sums[0] + x, sums[1] + x * x];
 }
 
@@ -66,13 +67,13 @@ fn tally(sums: &mut [f64; 2], x: f32) {
 pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) -> Result<Trained> {
     let points = points(w, o)?;
     let [count, columns] = points.shape();
+    let blocks = Blocks::new(w, &points)?;
     let mut sums = vec![[0.0; 2]; columns];
-    points.for_each_local(w, |[_, column], x| tally(&mut sums[column], x))?;
+    points.for_each_local(w, |[_, column], x| tally(&mut sums[column], x, blocks.middle[column]))?;
     for sums in &mut sums {
         *sums = w.all_reduce(*sums, |a, b| [a[0] + b[0], a[1] + b[1]])?;
     }
     let mut curve = Curve::of(MEASURE, ADVICE).against(one_cluster(&sums, count));
-    let blocks = Blocks::new(w, &points)?;
     let mut centers = match &o.load {
         Some(path) => saved::load(w, path, columns)?.moved(&blocks.middle, -1.0),
         None => seed(w, o, &blocks)?,
@@ -97,12 +98,13 @@ pub(crate) fn train(w: &mut Context<'_>, o: &Options, consistency: Consistency) 
 /// The same without Hectare, for points in rows of `columns` numbers.
 pub(crate) fn serial(o: &Options, columns: usize, points: &[f32]) -> Result<Trained> {
     let rows: Vec<&[f32]> = points.chunks_exact(columns).collect();
+    let blocks = Plain::new(columns, points);
     let mut sums = vec![[0.0; 2]; columns];
     for point in &rows {
-        sums.iter_mut().zip(*point).for_each(|(sums, x)| tally(sums, *x));
+        let columns = sums.iter_mut().zip(*point).zip(&blocks.middle);
+        columns.for_each(|((sums, x), middle)| tally(sums, *x, *middle));
     }
     let mut curve = Curve::of(MEASURE, ADVICE).against(one_cluster(&sums, rows.len()));
-    let blocks = Plain::new(columns, points);
     let mut centers = match &o.load {
         Some(path) => {
             let loaded = alone(|w| saved::load(w, path, columns))?;

@@ -1,8 +1,8 @@
 //! Models in files: text, as the chapter on this program describes it.
 use super::options::Options;
 use super::problem::Problem;
-use super::training::whole_file;
 use hectare::orion::{Error, Result};
+use hectare_data::new_file;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -38,7 +38,7 @@ impl Model {
             writeln!(text, "{feature} {weight}").expect("text grows");
         }
         text += "end\n";
-        whole_file::write(path, text)
+        new_file::write(path, text)
             .map_err(|error| Error::Invalid(format!("cannot write {}: {error}", path.display())))
     }
 

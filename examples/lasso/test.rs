@@ -1,8 +1,9 @@
 //! The rows to test with: what is predicted for them.
 use super::model::Model;
 use super::options::Options;
-use super::training::{self, say, whole_file};
+use super::training::{self, say};
 use hectare::orion::{Context, Error, Result, parallel_for};
+use hectare_data::new_file;
 use hectare_data::text::LabelledRow;
 use std::fmt::Write;
 
@@ -29,7 +30,7 @@ pub(crate) fn measure(
     let written = w.root(|| {
         let mut text = String::new();
         predicted.iter().for_each(|value| writeln!(text, "{value}").expect("text grows"));
-        whole_file::write(path, text)
+        new_file::write(path, text)
             .map_err(|error| Error::Invalid(format!("cannot write {}: {error}", path.display())))
     });
     w.broadcast(|| written.unwrap_or(Ok(())))?;

@@ -1,8 +1,8 @@
 //! Documents as lists of words, from text or generated.
 use super::Options;
 use super::learned::Learned;
-use super::training::whole_file;
 use anyhow::{Context, Result, ensure};
+use hectare_data::new_file;
 use std::path::Path;
 
 /// Of this many tokens of a document, one is held out.
@@ -40,8 +40,10 @@ impl Corpus {
             }
         }
         let (from, keep) = (o.origin(), o.keep());
-        let kept =
-            format!("at least {} times, not among the {} most frequent", keep.min_count, keep.skip_top);
+        let kept = format!(
+            "at least {} times, not among the {} most frequent: see --min-count, --skip-top",
+            keep.min_count, keep.skip_top
+        );
         ensure!(!corpus.train.is_empty(), "{from}: no words are left ({}; {kept})", o.source.rule());
         ensure!(!corpus.held_out.is_empty(), "{from}: no document has {HELD_OUT} words ({kept})");
         Ok(corpus)
@@ -51,6 +53,6 @@ impl Corpus {
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let lines: String =
             self.train.iter().map(|token| format!("{} {}\n", token.doc, token.word)).collect();
-        whole_file::write(path, lines).with_context(|| format!("cannot write {}", path.display()))
+        new_file::write(path, lines).with_context(|| format!("cannot write {}", path.display()))
     }
 }

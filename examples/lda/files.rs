@@ -1,10 +1,11 @@
 //! The model in files: a folder with matrices that numpy reads, and text.
-use super::training::whole_file;
 use super::{Corpus, Options, padded};
 use anyhow::{Context, Result};
+use hectare_data::new_file;
 use hectare_data::npy::Header;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
 /// Words of each topic in the list.
@@ -74,12 +75,12 @@ pub(crate) fn save_documents(shape: [usize; 2], shares: &[f32], folder: &Path) -
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
-    whole_file::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    new_file::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Writes numbers as NumPy does.
 fn matrix(path: &Path, shape: [usize; 2], numbers: impl Iterator<Item = f32>) -> Result<()> {
-    let written = whole_file::write_by(path, |out| {
+    let written = new_file::write_by(path, |out| {
         let header = Header { descr: "<f4".into(), fortran_order: false, shape: shape.to_vec() };
         out.write_all(&header.to_bytes())?;
         for number in numbers {

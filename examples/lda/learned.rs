@@ -186,7 +186,7 @@ pub(crate) fn save(
     let text = serde_json::to_string_pretty(&training)? + "\n";
     for (name, bytes) in FILES.into_iter().zip([bytes, text.into_bytes()]) {
         let path = folder.join(name);
-        super::training::whole_file::write(&path, bytes)
+        hectare_data::new_file::write(&path, bytes)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())

@@ -3,8 +3,8 @@
 //! Six lines of a header, then a weight in each line, last that of the intercept, if there is one. The weights are for the
 //! first label that the header names.
 use super::labels::Labels;
-use super::training::whole_file;
 use hectare::orion::{Error, Result};
+use hectare_data::new_file;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -47,7 +47,7 @@ impl Model {
             // Shortest digits that are read as the same bits.
             writeln!(text, "{weight}").expect("text grows");
         }
-        whole_file::write(path, text)
+        new_file::write(path, text)
             .map_err(|error| Error::Invalid(format!("cannot write {}: {error}", path.display())))
     }
 

@@ -4,8 +4,9 @@ use super::labels::Labels;
 use super::logistic::probability;
 use super::model::Model;
 use super::quality::Scored;
-use super::training::{self, whole_file};
+use super::training;
 use hectare::orion::{Error, Result};
+use hectare_data::new_file;
 use std::fmt::Write;
 
 /// Finds out whether the files can be written, before anything is learned in vain.
@@ -36,7 +37,7 @@ pub(crate) fn predict(o: &Options, labels: Labels, scored: &[Scored]) -> Result<
         for [margin, _label] in scored {
             writeln!(text, "{}", of(*margin)).expect("text grows");
         }
-        whole_file::write(path, text)
+        new_file::write(path, text)
             .map_err(|error| Error::Invalid(format!("cannot write {}: {error}", path.display())))
     };
     write(o.predict.as_ref(), &probability)?;

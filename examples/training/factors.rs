@@ -123,7 +123,7 @@ impl<const N: usize> Factors<N> {
             squares += f64::from(entry.value - predicted).powi(2);
             writeln!(lines, "{predicted}")?;
         }
-        super::whole_file::write(to, lines).with_context(|| format!("--predict {}", to.display()))?;
+        hectare_data::new_file::write(to, lines).with_context(|| format!("--predict {}", to.display()))?;
         let count = entries.len();
         say(format_args!("{count} predictions: test RMSE {:.4}", (squares / count as f64).sqrt()));
         Ok(())

@@ -17,8 +17,6 @@ mod same_files;
 mod say;
 mod seen;
 pub(crate) mod text;
-#[allow(unreachable_pub, reason = "matrix completion has it, too")]
-pub(crate) mod whole_file;
 
 pub(crate) use self::curve::{Baseline, Curve};
 pub(crate) use self::data::{guess_of_entries, load, mean_guess, parallel, uniform};

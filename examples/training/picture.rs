@@ -15,7 +15,7 @@ pub(super) fn write(path: &Path, runs: &[Named]) -> Result<()> {
         true => draw(runs),
         false => csv(runs),
     };
-    super::whole_file::write(path, text).with_context(|| path.display().to_string())
+    hectare_data::new_file::write(path, text).with_context(|| path.display().to_string())
 }
 
 fn csv(runs: &[Named]) -> String {

@@ -83,7 +83,10 @@ impl Run {
         serial: impl Fn() -> Result<Curve>,
         parallel: impl Fn(usize, Consistency) -> Result<Curve>,
     ) -> Result<()> {
-        self.curve.as_deref().map_or(Ok(()), |path| try_to_write("--curve", path))?;
+        // Of several processes the first one speaks.
+        let speaks = Launch::from_environment()?.is_none_or(|launch| launch.rank == 0);
+        let to = self.curve.as_deref().filter(|_| speaks);
+        to.map_or(Ok(()), |path| try_to_write("--curve", path))?;
         interrupt::notice()?;
         let manner = self.manner.as_ref().map_or_else(String::new, |manner| format!(", {manner}"));
         let mut runs: Vec<(String, Curve)> = Vec::new();
@@ -93,14 +96,16 @@ impl Run {
                 Some((workers, kind)) => (describe(workers, kinds, kind), parallel(workers, kind)),
             };
             let (curve, name) = (trained?, name + &manner);
-            curve.say_end(&name);
+            if speaks {
+                curve.say_end(&name);
+            }
             let is_interrupted = curve.is_interrupted();
             runs.push((name, curve));
             if is_interrupted {
                 break;
             }
         }
-        self.curve.as_deref().map_or(Ok(()), |path| picture::write(path, &runs))?;
+        to.map_or(Ok(()), |path| picture::write(path, &runs))?;
         match runs.pop() {
             Some((name, curve)) if curve.is_interrupted() => {
                 Err(Interrupted { name, passes: curve.passes() }.into())

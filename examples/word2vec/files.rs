@@ -2,11 +2,12 @@
 //!
 //! Both begin with a line `words dimension`. In the text format a line for each word follows, with its numbers; in the
 //! binary one the word, a space, its numbers as floats of 32 bits (little-endian), and a line's end.
-use super::training::whole_file;
 use super::{Options, begin, width};
 use anyhow::{Context, Result, bail, ensure};
+use hectare_data::new_file;
 use std::collections::HashMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
 /// Words and their vectors, one after the other, as a file has them.
@@ -23,7 +24,7 @@ fn is_binary(path: &Path) -> bool {
 
 /// Writes the vectors of all words, in the binary format if the name ends in `.bin`.
 pub(crate) fn save(o: &Options, words: &[String], vectors: &[f32], path: &Path) -> Result<()> {
-    let written = whole_file::write_by(path, |out| {
+    let written = new_file::write_by(path, |out| {
         writeln!(out, "{} {}", words.len(), o.dimension)?;
         for (word, row) in words.iter().zip(vectors.chunks_exact(width(o))) {
             let row = &row[..o.dimension];

@@ -1,8 +1,8 @@
 //! Sentences, and what follows from the words' frequencies: which are kept, which are drawn.
 use super::training::text::{Generated, Keep, PLANTED, generate};
-use super::training::whole_file;
 use super::{Options, begin, files};
 use anyhow::{Context, Result, ensure};
+use hectare_data::new_file;
 use std::path::Path;
 
 /// Planted words that occur so often ought to be learned.
@@ -86,7 +86,7 @@ impl Text {
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let line = |words: &Vec<u32>| words.iter().map(u32::to_string).collect::<Vec<_>>().join(" ") + "\n";
         let lines: String = self.sentences.iter().map(line).collect();
-        whole_file::write(path, lines).with_context(|| format!("cannot write {}", path.display()))
+        new_file::write(path, lines).with_context(|| format!("cannot write {}", path.display()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::data::{DataSet, Rating};
 use super::model::Model;
-use super::whole_file;
+use super::new_file;
 use anyhow::{Context, Result, bail, ensure};
 use fnv::FnvHasher;
 use std::fs;
@@ -65,8 +65,7 @@ pub fn save(path: &Path, model: &Model<f32>, title: &str, epochs: usize) -> Resu
         bytes.extend(value.to_le_bytes());
     }
     bytes.extend(checksum(&bytes).to_le_bytes());
-    whole_file::write(path, &bytes)
-        .with_context(|| format!("checkpoint {} cannot be written", path.display()))
+    new_file::write(path, &bytes).with_context(|| format!("checkpoint {} cannot be written", path.display()))
 }
 
 /// Reads a model back; how many epochs it has learnt, 0 if there is no file.

@@ -30,6 +30,8 @@ pub mod interrupt;
 pub mod kernel;
 pub mod model;
 pub mod modes;
+#[path = "../../../orion-layer/data/src/new_file.rs"]
+pub mod new_file;
 pub mod options;
 pub mod plan;
 pub mod random;
@@ -41,8 +43,6 @@ pub mod said;
 mod seen;
 pub mod sweep;
 pub mod train;
-#[path = "../../../examples/training/whole_file.rs"]
-pub mod whole_file;
 
 use anyhow::{Result, bail};
 use clap::Parser;
@@ -199,6 +199,14 @@ fn run(options: &Options) -> Result<ExitCode> {
 /// Reads or generates the ratings, and splits them.
 fn load(options: &Options) -> Result<DataSet> {
     let begin = Instant::now();
+    let is_shared = options.launch.as_ref().is_some_and(|launch| launch.size > 1);
+    for file in [&options.ratings, &options.test].into_iter().flatten().filter(|_| is_shared) {
+        // A pipe is read once.
+        if std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
+            let file = file.display();
+            bail!("{file}: not a regular file, which each process would read: copy what it has to one");
+        }
+    }
     let ratings = match &options.ratings {
         Some(file) => read::read(file)?,
         None => generate::generate(generate::Size::MOVIELENS_1M, options.seed),

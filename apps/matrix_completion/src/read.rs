@@ -55,7 +55,16 @@ pub fn parse(text: &str) -> Result<Vec<RawRating>> {
         );
     }
     let separator = Separator::find(lines().map(|(_, line)| line));
-    let header = usize::from(lines().next().is_some_and(|(_, line)| separator.is_header(line)));
+    let first = lines().next().map_or("", |(_, line)| line);
+    let header = usize::from(separator.is_header(first));
+    if header > 0
+        && separator.columns(first).is_ok_and(|[name, ..]| ["", "Unnamed: 0"].contains(&unquote(name)))
+    {
+        bail!(
+            "line 1: the first column has no name, as if it were the numbers of the rows: write the file without them (pandas: \
+             `index=False`), or give the column a name"
+        );
+    }
 
     let mut ratings = Vec::with_capacity(text.len() / 12);
     for (number, line) in lines().skip(header) {
@@ -66,11 +75,15 @@ pub fn parse(text: &str) -> Result<Vec<RawRating>> {
 }
 
 impl Separator {
-    /// The first separator that cuts each of the first lines into three columns; when none does, the one that
-    /// does so for most, so that the error will be about the line that is wrong.
+    /// The separator that cuts most of the first lines into three columns, so that an error will be about the line that is wrong; if none
+    /// cuts any, the one that makes most columns.
     fn find<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
         let lines: Vec<&str> = lines.take(LINES_TO_LOOK_AT).collect();
-        let fitting = |separator: &Self| lines.iter().filter(|line| separator.columns(line).is_ok()).count();
+        let fitting = |separator: &Self| {
+            let columns =
+                || lines.iter().map(|line| separator.columns(line).map_or_else(|found| found, |_| 3));
+            (columns().filter(|count| *count == 3).count(), columns().sum::<usize>())
+        };
         // `max_by_key` returns the last of equals: the list goes from the most general to the most particular.
         [Self::Spaces, Self::Tab, Self::Semicolon, Self::Comma, Self::DoubleColon]
             .into_iter()

@@ -7,11 +7,13 @@
 //! - [`grid`]: such a list, placed into the cells of a grid.
 //! - [`text`]: entries and rows of text files, in the usual formats; every worker reads its share of the lines.
 //! - [`npy`]: the headers of NumPy's files.
+//! - [`new_file`]: files that are written whole or not at all.
 //! - [`random`]: random numbers that depend on nothing but a seed, a purpose and an index.
 #![forbid(unsafe_code)]
 
 pub mod entries;
 pub mod grid;
+pub mod new_file;
 pub mod npy;
 pub mod random;
 pub mod text;

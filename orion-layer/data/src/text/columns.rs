@@ -80,7 +80,11 @@ impl Columns {
         parsed.map(Some).or_else(|what| {
             // Offset 3 is the beginning behind a byte order mark.
             let first_line = offset == 0 || offset == 3;
-            if self.header && first_line && self.is_header(line) { Ok(None) } else { Err(what) }
+            match self.header && first_line && self.is_header(line) {
+                true if has_row_numbers(line, self.separator) => Err(LineError::NoName),
+                true => Ok(None),
+                false => Err(what),
+            }
         })
     }
 
@@ -116,6 +120,13 @@ impl Columns {
         }
         Ok((key, value))
     }
+}
+
+/// Whether the first column of a header has no name: pandas writes the numbers of rows so, and reads them back as `Unnamed: 0`.
+fn has_row_numbers(header: &str, separator: Separator) -> bool {
+    let Separator::Text(text) = separator else { return false };
+    let first = header.split(text).next().unwrap_or_default().trim_ascii().trim_matches('"');
+    first.is_empty() || first == "Unnamed: 0"
 }
 
 /// The beginning of a line, for errors.

@@ -17,7 +17,10 @@ pub enum LineError {
         index: String,
     },
     /// An index is below the first.
-    #[error("{what} begin at {first} here, found {found}")]
+    #[error(
+        "{what} begin at {first} here, found {found}{}",
+        if *what == "features" { " (scikit-learn writes them so with `zero_based=False`)" } else { "" }
+    )]
     BeforeFirst {
         /// Of what the index is: `indices` or `features`.
         what: &'static str,
@@ -64,6 +67,12 @@ pub enum LineError {
         /// The beginning of the line.
         found: String,
     },
+    /// The header does not name the first column.
+    #[error(
+        "the first column has no name, as if it were the numbers of the rows, which are not read: write the file without them \
+         (pandas: `index=False`), or give the column a name"
+    )]
+    NoName,
     /// The label of a row of LIBSVM's format is none.
     #[error("label: {source}")]
     Label {

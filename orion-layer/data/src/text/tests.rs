@@ -136,6 +136,9 @@ fn formats_of_columns() {
     assert_eq!(csv::<f64, 2>("row,column,value", 0), Ok(None));
     assert!(csv::<f64, 2>("row,column,value", 7).is_err());
     assert!(csv::<f64, 2>("1,column,value", 0).is_err());
+    for header in [",row,column,value", "\"\",row,column,value", "Unnamed: 0,row,column,value"] {
+        assert_eq!(csv::<f64, 2>(header, 0), Err(LineError::NoName), "pandas writes the numbers of rows so");
+    }
     assert_eq!(tsv::<String, 1>("1\ta b", 7), Ok(Some(([1], "a b".to_owned()))));
     assert!(tsv::<f32, 1>("1\t\t2", 7).is_err());
 }
