@@ -150,7 +150,7 @@ pub unsafe extern "C" fn ha_area_seal(area: *const ha_area) -> ha_status {
     })
 }
 
-/// Marks the area to be published in the next round, and asks for one. Does not wait.
+/// Marks the area to be published in the next round, and asks for one. Does not wait. Does nothing to an area without reader copies.
 ///
 /// Pointers: `area` an open area.
 /// Thread: that of its worker.
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn ha_area_request_sync(area: *const ha_area) -> ha_status
 ///
 /// Pointers: `area` an open area; `synced` null, or a place for the outcome, its `size` set.
 /// Thread: that of its worker.
-/// Fails: `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`, `HA_BAD_SIZE`.
+/// Fails: `HA_NO_READER_COPY`, `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`, `HA_BAD_SIZE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_area_sync(area: *const ha_area, synced: *mut ha_synced) -> ha_status {
     enter(|| {

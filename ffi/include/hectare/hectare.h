@@ -1192,7 +1192,7 @@ ha_status ha_area_changed_since(const struct ha_area *area,
 // Thread: that of its worker.
 ha_status ha_area_seal(const struct ha_area *area);
 
-// Marks the area to be published in the next round, and asks for one. Does not wait.
+// Marks the area to be published in the next round, and asks for one. Does not wait. Does nothing to an area without reader copies.
 //
 // Pointers: `area` an open area.
 // Thread: that of its worker.
@@ -1202,7 +1202,7 @@ ha_status ha_area_request_sync(const struct ha_area *area);
 //
 // Pointers: `area` an open area; `synced` null, or a place for the outcome, its `size` set.
 // Thread: that of its worker.
-// Fails: `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`, `HA_BAD_SIZE`.
+// Fails: `HA_NO_READER_COPY`, `HA_DELETED`, `HA_VIEW_OPEN`, `HA_FORKED`, `HA_BAD_SIZE`.
 ha_status ha_area_sync(const struct ha_area *area,
                        struct ha_synced *synced);
 

@@ -213,6 +213,18 @@ static void sizes(void)
     FAILS(HA_TIMED_OUT, ha_area_attach(worker, "nowhere", HA_F64, HA_MILLISECOND, &area));
     FAILS(HA_NO_SUCH_AREA, ha_job_delete_area(job, "nowhere"));
 
+    /* An area that is never published, after a write. */
+    ha_area_options_init(&spec);
+    spec.no_copies = 1;
+    OK(ha_area_create(worker, "b", HA_F64, 4, &spec, &area));
+    OK(ha_log_all(area));
+    FAILS(HA_NO_READER_COPY, ha_area_sync(area, NULL));
+    SAYS("\"b\" has no reader copy");
+    OK(ha_area_request_sync(area));
+    OK(ha_service(worker));
+    OK(ha_barrier(worker));
+    OK(ha_area_delete(area));
+
     OK(ha_area_create(worker, "b", HA_F64, 4, NULL, &area));
     FAILS(HA_NAME_TAKEN, ha_area_create(worker, "b", HA_F64, 4, NULL, &area));
     FAILS(HA_WRONG_TYPE, ha_area_attach(worker, "b", HA_F32, 0, &area));

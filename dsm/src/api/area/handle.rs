@@ -200,9 +200,9 @@ impl<T: Element> Area<T> {
     }
 
     /// Marks the area to be published in the next round, and asks for one. Does not wait: see
-    /// [`Worker::sync_area`].
+    /// [`Worker::sync_area`]. Nothing happens if it has no reader copies.
     pub fn request_sync(&self) {
-        if self.core.is_there() {
+        if self.core.layout.copies != 0 && self.core.is_there() {
             self.core.force();
             self.core.shared.segment.header().sync.request();
         }

@@ -15,10 +15,13 @@ impl Worker {
     /// round timeout is left out, and rounds do not wait for it until it comes: [`Synced::postponed`] says so, then the area is as it was.
     ///
     /// # Errors
-    /// [`Error::OtherJob`], [`Error::Deleted`], and those of [`Worker::service`].
+    /// [`Error::OtherJob`], [`Error::Deleted`], [`Error::NoReaderCopy`], and those of [`Worker::service`].
     pub fn sync_area<T: Element>(&mut self, area: &Area<T>) -> Result<Synced> {
         area.core.check_job(self.shared())?;
         area.core.check_live()?;
+        if area.core.layout.copies == 0 {
+            return Err(area.core.no_copy());
+        }
         if area.core.ownership().is_remote() {
             return self.sync_from_host(&area.core);
         }
