@@ -76,7 +76,7 @@ impl Ready<'_, '_> {
 /// Pointers: `loop_` an open loop; `argument` whatever the body wants.
 /// Thread: that of its worker.
 /// Fails: before any block is run, on all workers if it fails on one (but if `loop_` is no loop of this thread, or its worker has
-/// views): `HA_BAD_PLAN` if there is nothing to run, `HA_BAD_ARGUMENT` if the workers have described different loops, `HA_INVALID_AREA`
+/// views, or is in a run of rows, which is `HA_BUSY`): `HA_BAD_PLAN` if there is nothing to run, `HA_BAD_ARGUMENT` if the workers have described different loops, `HA_INVALID_AREA`
 /// for an area with reader copies that is not sent on demand, or that none of the workers owns, `HA_WORKER_LEFT` if another worker did not begin, `HA_NO_SUCH_WORKER` if it
 /// has not joined the job yet (`ha_wait_for_workers`),
 /// `HA_BUSY` for an area in another run. Later `HA_CALLBACK`, with loop, worker, value and block, if the body returned a value
@@ -93,17 +93,18 @@ pub unsafe extern "C" fn ha_loop_run(
     enter(|| {
         // SAFETY: the header's contract.
         let body = unsafe { body(loop_)? };
+        let name = body.stage().map(|stage| stage.nest.name.clone()).unwrap_or_default();
+        let named = |failure: Failure| match failure.text.starts_with("loop ") {
+            true => failure,
+            false => Failure::new(failure.status, format!("loop {name:?}: {}", failure.text)),
+        };
+        body.home.outside_runs().map_err(named)?;
         let mut worker = body.home.at_sync_point()?;
         // Whatever is wrong here, the others are met.
         let check = || {
             let function = function.ok_or_else(|| Failure::new(HA_NULL, "the body of the loop is null"))?;
             let Ready { stage, plan, areas } = Ready::of(body)?;
             Ok(((stage, plan, function), areas))
-        };
-        let name = body.stage().map(|stage| stage.nest.name.clone()).unwrap_or_default();
-        let named = |failure: Failure| match failure.text.starts_with("loop ") {
-            true => failure,
-            false => Failure::new(failure.status, format!("loop {name:?}: {}", failure.text)),
         };
         let begin = |worker: &mut Worker, (stage, plan, function): (_, Rc<LoopPlan>, _), areas: &[_]| {
             let run = TaskRun::begin_on_hosts(worker, plan.graph.clone(), areas)?;

@@ -62,7 +62,8 @@ unsafe fn body<'h>(rows: *mut ha_rows) -> Outcome<&'h RowsBody> {
 /// Pointers: `worker` an open worker; `plan` an open plan that was built; `areas` readable for `area_count` open areas of
 /// this worker; `rows` a place for the handle.
 /// Thread: that of the worker.
-/// Fails: on all workers if it fails on one, and nobody begins (but if `worker` is no worker of this thread, or has views).
+/// Fails: on all workers if it fails on one, and nobody begins (but if `worker` is no worker of this thread, has views, or is in a run
+/// already, which is `HA_BUSY`).
 /// `HA_BAD_PLAN`, `HA_BAD_ARGUMENT` if workers or areas do not fit the
 /// plan; `HA_INVALID_AREA` for an area with reader copies that is not sent on demand, or that none of the workers owns; `HA_WORKER_LEFT` if
 /// another worker did not begin, `HA_NO_SUCH_WORKER` if it has not joined the job yet (`ha_wait_for_workers`); `HA_BUSY` for an
@@ -79,6 +80,7 @@ pub unsafe extern "C" fn ha_rows_begin(
     enter(|| {
         // SAFETY: the header's contract.
         let home = unsafe { home(worker)? };
+        home.outside_runs()?;
         let mut worker = home.at_sync_point()?;
         // Whatever is wrong here, the others are met.
         let check = || {
@@ -104,6 +106,7 @@ pub unsafe extern "C" fn ha_rows_begin(
         let areas = areas.iter().map(Held::handle).collect();
         let shell = Shell::open(RowsBody { home: home.clone(), run: RefCell::new(run), areas });
         home.adopt(shell);
+        home.in_rows.set(true);
         // SAFETY: the header's contract.
         unsafe { put(rows, shell.cast()) };
         Ok(())
@@ -174,6 +177,7 @@ pub unsafe extern "C" fn ha_rows_end(rows: *mut ha_rows) -> ha_status {
         let mut worker = home.at_sync_point()?;
         let shell = rows.cast::<Shell<RowsBody>>();
         home.disown(shell);
+        home.in_rows.set(false);
         // SAFETY: open, of this thread, and not in a call.
         let body = unsafe { Shell::close(shell) };
         let ended = body.run.into_inner().end(&mut worker).map_err(Failure::from);
@@ -200,7 +204,9 @@ pub unsafe extern "C" fn ha_rows_close(rows: *mut ha_rows) -> ha_status {
         let body = unsafe { body(rows)? };
         drop(body.run()?);
         let shell = rows.cast::<Shell<RowsBody>>();
-        body.home.clone().disown(shell);
+        let home = body.home.clone();
+        home.disown(shell);
+        home.in_rows.set(false);
         // SAFETY: open, of this thread, and not in a call.
         drop(unsafe { Shell::close(shell) });
         Ok(())

@@ -27,7 +27,7 @@ pub enum ha_status {
     HA_WRONG_THREAD = 7,
     /// A synchronization point, while a view is open (`ha_view_close`).
     HA_VIEW_OPEN = 8,
-    /// The worker is in the middle of another call: this one came from a callback.
+    /// The worker is in the middle of another call, from whose callback this one came, or of another run; or an area is.
     HA_BUSY = 9,
     /// The area holds elements of another type.
     HA_WRONG_TYPE = 10,
@@ -205,7 +205,7 @@ const MESSAGES: [&CStr; 40] = [
     c"a range outside the area",
     c"a handle of another thread",
     c"a synchronization point while a view is open",
-    c"the worker is in the middle of another call",
+    c"the worker is in the middle of another call or run",
     c"the area holds elements of another type",
     c"an invalid area or group name",
     c"an area of this name exists",

@@ -65,6 +65,8 @@ pub(crate) struct Home {
     pub(crate) views: Cell<usize>,
     /// Rises with every synchronization point.
     pub(crate) syncs: Cell<u64>,
+    /// Whether it is in a run of rows.
+    pub(crate) in_rows: Cell<bool>,
     /// Open handles of areas and others.
     children: RefCell<Vec<(*mut (), Close)>>,
 }
@@ -89,6 +91,7 @@ impl Home {
             seat: RefCell::new(seat),
             views: Cell::new(0),
             syncs: Cell::new(0),
+            in_rows: Cell::new(false),
             children: RefCell::default(),
         })
     }
@@ -115,6 +118,15 @@ impl Home {
     /// Refuses what is called while a call of this worker is under way: from the body of a loop.
     pub(crate) fn idle(&self) -> Outcome {
         self.seat.try_borrow_mut().map(drop).map_err(|_| busy())
+    }
+
+    /// Refuses another run while the worker is in one of rows: the others may wait for its rows and would not come to begin one.
+    pub(crate) fn outside_runs(&self) -> Outcome {
+        if self.in_rows.get() {
+            let text = "this worker is in a run of rows: end that first (ha_rows_end)";
+            return Err(Failure::new(HA_BUSY, text));
+        }
+        Ok(())
     }
 
     /// The worker, for a call that may be a synchronization point.

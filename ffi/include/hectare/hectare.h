@@ -95,7 +95,7 @@ enum ha_status
     HA_WRONG_THREAD = 7,
     // A synchronization point, while a view is open (`ha_view_close`).
     HA_VIEW_OPEN = 8,
-    // The worker is in the middle of another call: this one came from a callback.
+    // The worker is in the middle of another call, from whose callback this one came, or of another run; or an area is.
     HA_BUSY = 9,
     // The area holds elements of another type.
     HA_WRONG_TYPE = 10,
@@ -1427,7 +1427,8 @@ ha_status ha_row_plan_close(struct ha_row_plan *plan);
 // Pointers: `worker` an open worker; `plan` an open plan that was built; `areas` readable for `area_count` open areas of
 // this worker; `rows` a place for the handle.
 // Thread: that of the worker.
-// Fails: on all workers if it fails on one, and nobody begins (but if `worker` is no worker of this thread, or has views).
+// Fails: on all workers if it fails on one, and nobody begins (but if `worker` is no worker of this thread, has views, or is in a run
+// already, which is `HA_BUSY`).
 // `HA_BAD_PLAN`, `HA_BAD_ARGUMENT` if workers or areas do not fit the
 // plan; `HA_INVALID_AREA` for an area with reader copies that is not sent on demand, or that none of the workers owns; `HA_WORKER_LEFT` if
 // another worker did not begin, `HA_NO_SUCH_WORKER` if it has not joined the job yet (`ha_wait_for_workers`); `HA_BUSY` for an
@@ -1552,7 +1553,7 @@ ha_status ha_loop_close(struct ha_loop *loop_);
 // Pointers: `loop_` an open loop; `argument` whatever the body wants.
 // Thread: that of its worker.
 // Fails: before any block is run, on all workers if it fails on one (but if `loop_` is no loop of this thread, or its worker has
-// views): `HA_BAD_PLAN` if there is nothing to run, `HA_BAD_ARGUMENT` if the workers have described different loops, `HA_INVALID_AREA`
+// views, or is in a run of rows, which is `HA_BUSY`): `HA_BAD_PLAN` if there is nothing to run, `HA_BAD_ARGUMENT` if the workers have described different loops, `HA_INVALID_AREA`
 // for an area with reader copies that is not sent on demand, or that none of the workers owns, `HA_WORKER_LEFT` if another worker did not begin, `HA_NO_SUCH_WORKER` if it
 // has not joined the job yet (`ha_wait_for_workers`),
 // `HA_BUSY` for an area in another run. Later `HA_CALLBACK`, with loop, worker, value and block, if the body returned a value

@@ -69,6 +69,32 @@ static ha_area *model_of(ha_worker *worker, uint32_t rank, const char *name, siz
     return model;
 }
 
+static int untouched(const ha_block *block, void *argument)
+{
+    (void)block;
+    (void)argument;
+    return 1;
+}
+
+/* A worker that begins another run, or runs a loop, in the middle of one is refused alone, and at once: the others wait for its rows. */
+static void begins_in_a_run(ha_worker *worker, ha_area *model)
+{
+    const int64_t first = 0, last = 2 * ROWS;
+    const size_t extent = 2 * ROWS;
+    const ha_subscript each = {0, {1}, 1};
+    ha_rows *second = NULL;
+    ha_loop *loop;
+    FAILS(HA_BUSY, ha_rows_begin(worker, plan, 1, &model, 1, &second));
+    SAYS("in a run of rows");
+    CHECK(second == NULL);
+    OK(ha_loop_new(worker, "within", HA_ORDERED, &first, &last, 1, WORKERS, &loop));
+    OK(ha_loop_area(loop, model, &extent, 1));
+    OK(ha_loop_update(loop, model, &each, 1));
+    FAILS(HA_BUSY, ha_loop_run(loop, untouched, NULL));
+    SAYS("loop \"within\": this worker is in a run of rows");
+    OK(ha_loop_close(loop));
+}
+
 static int runs(ha_worker *worker, void *argument)
 {
     ha_area *model;
@@ -101,6 +127,8 @@ static int runs(ha_worker *worker, void *argument)
         for (i = 0; i < PASSES * BATCHES; i++) {
             uint64_t(*row)[2] = (uint64_t(*)[2])data;
             OK(ha_rows_next(rows));
+            if (rank == 1 && i == BATCHES)
+                begins_in_a_run(worker, model);
             for (which = 0; which < 3; which++)
                 act(row[written(rank, i % BATCHES, which)], row[read_only(i % BATCHES)], rank);
         }
