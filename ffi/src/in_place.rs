@@ -30,10 +30,13 @@ pub(crate) fn begin<'h, A, R>(
         }
     };
     worker.barrier()?;
-    let begun = begun.and_then(|(run, areas)| {
-        check_begun(&run, worker)?;
-        Ok((run, areas))
-    });
+    let begun = note(
+        worker,
+        begun.and_then(|(run, areas)| {
+            check_begun(&run, worker)?;
+            Ok((run, areas))
+        }),
+    );
     if begun.is_err() {
         // On all workers. Each takes back what it has opened, which the others wait for, in rounds.
         let closed = opened.iter().map(|area| close(area, worker)).fold(Ok(()), Outcome::and);
@@ -55,9 +58,19 @@ pub(crate) fn end<'h>(
     let done = ended.and_then(|ended| if met.is_ok() { Ok(ended.check_done()?) } else { Ok(()) });
     let closed = areas.map(|area| close(&area, worker)).fold(Ok(()), Outcome::and);
     let met = met.and(worker.barrier());
-    done?;
+    note(worker, done)?;
     met?;
     closed
+}
+
+/// Notes for the launcher whether this worker fails because another one has left a run: then that one is to be named. One that is not
+/// there, or not any more, may be the reason or not.
+pub(crate) fn note<T>(worker: &Worker, outcome: Outcome<T>) -> Outcome<T> {
+    match outcome.as_ref().map_err(|failure| failure.status) {
+        Err(HA_NO_SUCH_WORKER) => {}
+        what => worker.note_consequence(matches!(what, Err(HA_WORKER_LEFT))),
+    }
+    outcome
 }
 
 /// Opens an area, if the worker owns it.

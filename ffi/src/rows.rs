@@ -151,10 +151,11 @@ pub unsafe extern "C" fn ha_rows_next(rows: *mut ha_rows) -> ha_status {
         let body = unsafe { body(rows)? };
         let mut run = body.run()?;
         let mut worker = body.home.at_sync_point()?;
-        if run.next(&mut worker)?.is_some() {
-            return Ok(());
+        let begun = run.next(&mut worker).map(|batch| batch.is_some()).map_err(Failure::from);
+        match in_place::note(&worker, begun)? {
+            true => Ok(()),
+            false => Err(Failure::new(HA_OUT_OF_RANGE, "the run of rows has no more batches")),
         }
-        Err(Failure::new(HA_OUT_OF_RANGE, "the run of rows has no more batches"))
     })
 }
 

@@ -1,4 +1,4 @@
-//! A C program in a job on two hosts. The test is the agent that stands in for the other one.
+//! C programs in jobs of the test's: on two hosts, where the test is the agent that stands in for the other one, and on one.
 mod common;
 
 use common::{build, compiler, program};
@@ -68,4 +68,24 @@ fn what_cannot_cross_hosts_is_refused() {
     };
     assert!(ended.success());
     assert_eq!(job.stats().unwrap().refused_handovers, 3);
+}
+
+/// The launcher asks the job which failures follow from another's, to name the other one.
+#[test]
+fn who_hears_of_a_failure_says_that_its_own_follows() {
+    let directory = tempfile::tempdir().unwrap();
+    let built = build(compiler("cc", "gnu99"), "follows.c", directory.path());
+    for (then, follows) in [("end", true), ("again", false)] {
+        let job = Job::builder().reserve(64 << 20).max_workers(2).embedded().unwrap();
+        let start = |rank: u32| {
+            // SAFETY: the memory is changed by this library alone, here and in the C program.
+            let descriptor = inherited(unsafe { job.descriptor() });
+            let arguments = [descriptor.to_string(), rank.to_string(), then.into()];
+            program(built.clone(), directory.path()).args(arguments).spawn().unwrap()
+        };
+        for mut child in [0, 1].map(start) {
+            assert!(child.wait().unwrap().success());
+        }
+        assert_eq!([0, 1].map(|rank| job.is_consequence(rank)), [follows, false], "{then}");
+    }
 }
