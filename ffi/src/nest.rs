@@ -143,7 +143,7 @@ pub unsafe extern "C" fn ha_loop_new(
         present(last, "the list of last values")?;
         present(loop_, "the place for the loop")?;
         if workers == 0 || workers > u32::from(u16::MAX) {
-            return Err(fail(format!("{workers} workers")));
+            return Err(fail(format!("{workers} workers: it has 1 to {}", u16::MAX)));
         }
         let order = match order {
             order if order == ha_loop_order::HA_ORDERED as u32 => Order::Ordered,
@@ -156,7 +156,9 @@ pub unsafe extern "C" fn ha_loop_new(
             // SAFETY: the header's contract.
             let bounds = unsafe { (first.add(dim).read_unaligned(), last.add(dim).read_unaligned()) };
             if bounds.0 < -MOST || bounds.1 > MOST || bounds.0 > MOST || bounds.1 < -MOST {
-                return Err(fail(format!("{variable} from {} up to {} is too far", bounds.0, bounds.1)));
+                let (first, last) = bounds;
+                let what = format!("{variable} from {first} up to {last} is too far: at most 2^40 from 0");
+                return Err(fail(what));
             }
             let bounds = Some((bounds.0, bounds.1.max(bounds.0)));
             variables.push(LoopVar { name: variable.into(), bounds });

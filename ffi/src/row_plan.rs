@@ -87,8 +87,8 @@ const MOST_LISTS: usize = 1 << 20;
 
 fn check_size(rows: &[usize], batches: usize, workers: usize) -> Outcome {
     RowPlan::check_size(rows, batches, workers).map_err(|error| {
-        let most = rows.iter().max().unwrap_or(&0);
-        Failure::new(HA_BAD_PLAN, format!("{batches} batches, up to {most} rows, {workers} workers: {error}"))
+        let most = rows.iter().max().map(|most| format!(", up to {most} rows")).unwrap_or_default();
+        Failure::new(HA_BAD_PLAN, format!("{batches} batches{most}, {workers} workers: {error}"))
     })
 }
 

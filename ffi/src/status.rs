@@ -113,12 +113,33 @@ pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        Failure { status: status_of(&error), text: in_names_of_c(error.to_string()) }
+        let text = match &error {
+            Error::TaskLeft { rank } => format!(
+                "worker {rank} has left a run of rows or of a loop before its end, or did not begin it: its own error says why"
+            ),
+            Error::Tasks { rank, what } => {
+                let what = RUNS.iter().fold(what.clone(), |text, (tasks, run)| text.replace(tasks, run));
+                format!("worker {rank} cannot run these rows, or this loop: {what}")
+            }
+            _ => error.to_string(),
+        };
+        Failure { status: status_of(&error), text: in_names_of_c(text) }
     }
 }
 
+/// Tasks in the core's errors, and what they are in C.
+const RUNS: [(&str, &str); 3] = [
+    (
+        "is in a run of other tasks: all workers of a run describe the same tasks, and the area is closed and opened again for \
+         others",
+        "is in another run: all workers describe the same rows, or the same loop",
+    ),
+    ("other tasks, or other areas", "other rows or another loop, or has other areas"),
+    ("other tasks", "other rows or another loop"),
+];
+
 /// Names in the advice of the core's errors, and their counterparts in C.
-const NAMES: [(&str, &str); 13] = [
+const NAMES: [(&str, &str); 17] = [
     ("`Job::descriptor`", "`ha_job_descriptor`"),
     ("`JobBuilder::reserve`", "`ha_job_options.reserve_bytes`"),
     ("`Worker::attach_within`", "a time limit of `ha_area_attach`"),
@@ -132,6 +153,10 @@ const NAMES: [(&str, &str); 13] = [
     ("`Observer::read`", "an observer"),
     ("`on_demand()`", "`ha_area_options.on_demand`"),
     ("`sync()`", "`ha_sync`"),
+    ("`check` of the job", "`ha_job_options.check`"),
+    ("opened to tasks,", "opened to rows or a loop,"),
+    ("or, for tasks on several hosts, with", "or, on several hosts, with"),
+    ("used by tasks on several hosts", "used by rows or a loop on several hosts"),
 ];
 
 fn in_names_of_c(text: String) -> String {

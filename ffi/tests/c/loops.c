@@ -276,6 +276,9 @@ static void descriptions(ha_worker *worker)
     FAILS(HA_BAD_ARGUMENT, ha_loop_new(worker, "alone", HA_ORDERED, first, last, 2, 0, &loop));
     FAILS(HA_BAD_ARGUMENT, ha_loop_new(worker, "long", HA_ORDERED, first, far, 2, workers, &loop));
     SAYS("loop \"long\": j from 1");
+    SAYS("at most 2^40 from 0");
+    FAILS(HA_BAD_ARGUMENT, ha_loop_new(worker, "wide", HA_ORDERED, first, last, 2, UINT32_MAX, &loop));
+    SAYS("4294967295 workers: it has 1 to 65535");
     loop = loop_of(worker, "sweep", HA_ORDERED, 2, 0, N);
     FAILS(HA_BAD_PLAN, ha_loop_explain(loop, NULL, 0, &length));
     SAYS("loop \"sweep\": it touches no area");

@@ -301,7 +301,7 @@ static void sizes(void)
     const uint32_t some[2] = {1, 3};
     ha_row_plan *made;
     FAILS(HA_BAD_PLAN, ha_row_plan_new(rows, 2, (size_t)5000000001, 2, &made));
-    SAYS("5000000001 batches");
+    SAYS("5000000001 batches, 2 workers");
     SAYS("at most 16777215 batches");
     FAILS(HA_BAD_PLAN, ha_row_plan_new(rows, 2, SIZE_MAX, 2, &made));
     FAILS(HA_BAD_PLAN, ha_row_plan_new(endless, 1, 3, 2, &made));
