@@ -540,6 +540,37 @@ static void callbacks(void)
     FAILS(HA_LIMIT, ha_run(job, 100000, leaving, &borrowed.worker));
 }
 
+static int untouched(const ha_block *block, void *argument)
+{
+    (void)block;
+    (void)argument;
+    return 1;
+}
+
+/* What is written by a loop, or in a run of rows, cannot be checked where it is published afterwards: the error says so. */
+static void checked_runs(void)
+{
+    ha_job *checked = test_job(1);
+    ha_worker *worker;
+    ha_area *area;
+    ha_area_options spec;
+    ha_loop *loop;
+    const int64_t first = 0, last = 8;
+    const size_t extent = 8;
+    const ha_subscript each = {0, {1}, 1};
+    OK(ha_worker_join(checked, &worker));
+    ha_area_options_init(&spec);
+    spec.on_demand = 1;
+    OK(ha_area_create(worker, "model", HA_F64, 8, &spec, &area));
+    OK(ha_loop_new(worker, "steps", HA_ORDERED, &first, &last, 1, 1, &loop));
+    OK(ha_loop_area(loop, area, &extent, 1));
+    OK(ha_loop_update(loop, area, &each, 1));
+    FAILS(HA_INVALID_AREA, ha_loop_run(loop, untouched, NULL));
+    SAYS("in a job whose writes are checked (`HECTARE_CHECK=1`, or `ha_job_options.check`)");
+    OK(ha_worker_leave(worker));
+    OK(ha_job_close(checked));
+}
+
 int main(void)
 {
     CHECK(strcmp(ha_status_message(HA_OK), "success") == 0);
@@ -553,6 +584,7 @@ int main(void)
     views();
     ownership();
     callbacks();
+    checked_runs();
     OK(ha_job_close(job));
     return test_end();
 }

@@ -87,8 +87,8 @@ impl<T: Element> Owned<T> {
     fn why_not(&self, to: OpenTo) -> Option<String> {
         let core = self.core();
         let copies = core.layout.copies;
-        let is_on_demand =
-            core.slot().about.about().on_demand && core.layout.is_logged() && !core.looked_through;
+        let about = &core.slot().about;
+        let is_on_demand = about.about().on_demand && core.layout.is_logged() && !about.is_automatic();
         match to {
             _ if copies == 0 => None,
             OpenTo::All => {
@@ -98,6 +98,12 @@ impl<T: Element> Owned<T> {
                 "opened to tasks, with {copies} reader copies: make it with `copies(0)`, or, for tasks on several hosts, with \
                  `on_demand()` and a log"
             )),
+            // A round that looks it through would take for unlogged what tasks have written.
+            OpenTo::Tasks if core.looked_through => Some(
+                "opened to tasks, with reader copies, in a job whose writes are checked (`HECTARE_CHECK=1`, or `check` of the \
+                 job): run it without that, or, on one host, make the area with `copies(0)`"
+                    .into(),
+            ),
             OpenTo::Tasks if core.log().dirty.is_set() => {
                 Some("opened to tasks, with writes that are not published: `sync()` first".into())
             }
