@@ -52,6 +52,8 @@ class status {
 public:
     status() noexcept = default;
     status(ha_status code) : code_(code), text_(code == HA_OK ? "" : ha_last_error()) {}
+    // With a text of one's own.
+    status(ha_status code, std::string text) : code_(code), text_(std::move(text)) {}
 
     bool ok() const noexcept { return code_ == HA_OK; }
     explicit operator bool() const noexcept { return ok(); }
@@ -583,7 +585,8 @@ public:
     {
         ha_loop *made = nullptr;
         if (first.size() != last.size())
-            out = HA_BAD_ARGUMENT;
+            out = status(HA_BAD_ARGUMENT, "loop \"" + name + "\": " + std::to_string(first.size()) + " first values and " +
+                                              std::to_string(last.size()) + " last values");
         else
             out = ha_loop_new(worker.get(), name.c_str(), order, first.data(), last.data(), first.size(), workers, &made);
         return loop(made);
@@ -632,7 +635,8 @@ public:
     {
         status out;
         loop made = make(out, worker, name, order, {first.begin(), first.size()}, {last.begin(), last.size()}, workers);
-        detail::check(out.code());
+        if (!out)
+            throw error(out);
         return made;
     }
     template <class T> loop &over(const area<T> &area, std::initializer_list<std::size_t> extents)

@@ -290,6 +290,13 @@ void sweeps()
             REQUIRE(loop.try_run([](const hectare::block &) { return 0; }).ok());
             hectare::status out;
             REQUIRE(!hectare::loop::make(out, worker, "none", HA_ORDERED, {}, {}, 1) && out.code() == HA_BAD_ARGUMENT);
+            std::string said;
+            try {
+                hectare::loop::make(worker, "uneven", HA_ORDERED, {1, 1}, {n}, workers);
+            } catch (const hectare::error &error) {
+                said = error.what();
+            }
+            REQUIRE(said.find("loop \"uneven\": 2 first values and 1 last values") != std::string::npos);
             worker.barrier();
         });
     }
