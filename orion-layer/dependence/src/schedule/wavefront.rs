@@ -51,7 +51,9 @@ impl Wavefront {
             let reach = Reach::of(dependences, outer, inner)?;
             let rows = if reach.by_index { extents[outer] } else { cells_for(extents[outer], 1, 2) };
             let blocks = (work_ns / rows.max(1) as f64 / BLOCK_NS) as usize;
-            let blocks = blocks.clamp(BLOCKS[0], BLOCKS[1]).min(extents[inner]).max(1);
+            // Of many rows, each in fewer blocks.
+            let most = (MOST_TILES / rows.max(1)).clamp(BLOCKS[0], BLOCKS[1]);
+            let blocks = blocks.clamp(BLOCKS[0], most).min(extents[inner]).max(1);
             let fits = rows.checked_mul(blocks).is_some_and(|tiles| tiles <= MOST_TILES);
             let Reach { by_index, ahead } = reach;
             fits.then_some(Wavefront { outer, inner, by_index, ahead, blocks })
@@ -168,5 +170,42 @@ impl Schedule for Wavefront {
         };
         let steps = rows.div_ceil(workers) * blocks;
         (0..steps).map(|step| (0..workers).map(|worker| one(step, worker)).collect()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::analyze;
+    use crate::isl;
+    use crate::loop_nest::{Access, Mode, NamedArray, Order};
+    use serde_json::json;
+
+    /// The blocks of a row, where `rows` sweeps over `len` elements relax them in place; `None` if there is no wavefront.
+    fn blocks(rows: usize, len: usize) -> Option<usize> {
+        let dims = isl::variables(&json!([[0, rows], [1, len - 1]]), "i");
+        let mut nest = LoopNest::new("relax", Order::Ordered, Space::Dense, dims);
+        nest.arrays.push(NamedArray { name: "a".into(), shape: vec![len], element_bytes: 8 });
+        for (constant, mode) in [(0, Mode::Update), (-1, Mode::Read), (1, Mode::Read)] {
+            let subscripts = isl::subscripts(&json!([[constant, 0, 1]]));
+            nest.accesses.push(Access { array: 0, subscripts, mode, text: "a".into(), line: 0 });
+        }
+        let work_ns = 5.0 * (rows * len) as f64;
+        let found = Wavefront::all(&nest, &analyze(&nest), &[rows, len - 2], work_ns);
+        let along = found.into_iter().find(|found| found.outer == 0)?;
+        assert!(along.by_index);
+        Some(along.blocks)
+    }
+
+    #[test]
+    fn many_rows_have_fewer_blocks_each() {
+        assert_eq!(blocks(100, 100_000), Some(64));
+        assert_eq!(blocks(2048, 100_000), Some(64));
+        assert_eq!(blocks(2049, 100_000), Some(63));
+        assert_eq!(blocks(4000, 100_000), Some(32));
+        assert_eq!(blocks(MOST_TILES / 8, 100_000), Some(8));
+        assert_eq!(blocks(MOST_TILES / 8 + 1, 100_000), None, "too many tiles");
+        // By the work in a row, where that allows fewer.
+        assert_eq!(blocks(4000, 8000), Some(10));
     }
 }
