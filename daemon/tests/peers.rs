@@ -130,6 +130,24 @@ fn peers_says_how_each_host_is_reached() {
     assert_eq!(cluster.hectare(0, &["peers"]).out.lines().count(), 1, "no agent is left");
 }
 
+#[test]
+fn a_path_that_becomes_too_narrow_ends_the_job_and_is_named() {
+    let Some(mut cluster) = Cluster::new(2) else { return };
+    let list = cluster.list(1);
+    let all = ["--hosts", &list, "--timeout", "6", "--job", "seen", "--grace-s", "2"];
+    let mut run = Running::start(cluster.command(&all, &in_role("turns:1000000")));
+    read_until(&mut run, "turn ");
+    // Keep-alives still come through.
+    cluster.network.set_passes(1, 1000).unwrap();
+    std::io::copy(&mut run.out, &mut std::io::sink()).unwrap();
+    let code = run.end();
+    let said = run.said();
+    let named = format!("host {} ({}", cluster.name(1), cluster.network.address(1));
+    assert!(said.contains(&named) && said.contains("IP packets of 1228 bytes"), "{said}");
+    assert_eq!(code, Some(8), "{said}");
+    cluster.assert_nothing_is_left();
+}
+
 /// The steps of an area's versions through a host: what happened, to or at which host, with a version.
 fn steps(cluster: &Cluster, host: usize, area: &str) -> Vec<serde_json::Value> {
     let said = cluster.hectare(host, &["trace", "seen", area, "--for", "3", "--json"]);
