@@ -122,7 +122,8 @@ impl Shared {
     /// Asks the kernel whether a worker is dead: a thread that ends, by whatever means, gives up the mutex
     /// that it holds for life. It ends without leaving only with its whole process (`Tenure`), and is dead when no
     /// other thread of that can still write through a view ([`may_run`]). A reaper holds the membership mutex
-    /// instead; it is dead when nobody holds that, since one that lives does not let go before the round is past.
+    /// instead; it is dead when nobody holds that: one that lives lets go when the round is past, or when it leaves the round to others
+    /// and has no claim ([`Rounds::run_at_once`](crate::protocol::round::Rounds::run_at_once)).
     pub(crate) fn is_dead(&self, rank: Rank) -> bool {
         if rank == self.reaper_rank() {
             return self.while_no_reaper(|| true);

@@ -53,12 +53,12 @@ fn recall_and_write(memory: &Memory, mutant: Mutant, hand: &Hand<'_>) {
 }
 
 /// Its owner, who is at no synchronization point, takes it back meanwhile.
-fn taken_back(mutant: Mutant) {
+fn taken_back(mutant: Mutant, steps: u32) {
     explore(3, move || {
         let memory = Arc::new(lent(1));
         let agent = {
             let memory = memory.clone();
-            thread::spawn(move || publish(&memory, u32::MAX, Pause::Check))
+            thread::spawn(move || publish(&memory, steps, Pause::Check))
         };
         let hand = Hand { memory: &memory, pause: Pause::Check };
         recall_and_write(&memory, mutant, &hand);
@@ -75,19 +75,27 @@ fn taken_back(mutant: Mutant) {
 
 #[test]
 fn a_lent_area_is_not_written_under_the_agents_round() {
-    taken_back(Mutant::None);
+    taken_back(Mutant::None, u32::MAX);
+}
+
+/// The owner, who waits for the round, ends it.
+#[test]
+fn a_lent_area_is_taken_back_from_an_agent_that_dies() {
+    for steps in 0..14 {
+        taken_back(Mutant::None, steps);
+    }
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn mutant_an_owner_that_does_not_look_at_the_lock() {
-    taken_back(Mutant::DoesNotWait);
+    taken_back(Mutant::DoesNotWait, u32::MAX);
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn mutant_an_owner_that_looks_at_the_lock_before_it_takes_back() {
-    taken_back(Mutant::LooksEarly);
+    taken_back(Mutant::LooksEarly, u32::MAX);
 }
 
 /// Another worker has rounds of its own meanwhile, reads between them, and does the agent's round if the agent dies in it. The owner,
@@ -134,6 +142,62 @@ fn the_agents_round_is_given_up_beside_one_who_stands_still() {
 fn the_agent_dies_in_its_round_at_every_step() {
     for steps in 0..14 {
         beside_a_worker(steps, Pause::Check);
+    }
+}
+
+/// The agent dies in its round at every step, and somebody comes to free slots, while a worker may be in the round.
+#[test]
+fn whoever_frees_slots_goes_on_with_the_round_of_a_dead_agent() {
+    for steps in 0..14 {
+        explore(2, move || {
+            let memory = Arc::new(lent(2));
+            memory.seats[0].missed.store(1, Ordering::SeqCst);
+            memory.word.store(RoundWord::new(2, Phase::Idle).0, Ordering::SeqCst);
+            memory.seats[1].arrived.store(1, Ordering::SeqCst);
+            let worker = {
+                let memory = memory.clone();
+                thread::spawn(move || {
+                    let hand = Hand { memory: &memory, pause: Pause::Check };
+                    hand.sync(1);
+                    memory.rounds().leave(1, &hand);
+                })
+            };
+            publish(&memory, steps, Pause::Check);
+            if memory.begin_reaping() {
+                let hand = Hand { memory: &memory, pause: Pause::Check };
+                memory.rounds().bury(&[], memory.seats.len() as u32, &hand, |_| {}, thread::yield_now);
+                memory.end_reaping();
+            }
+            worker.join().unwrap();
+        });
+    }
+}
+
+/// A worker dies in a round of its own at every step, alone in it, while the other waits for the agent, or computes: the agent ends the
+/// round, and has its own.
+#[test]
+fn a_worker_dies_in_its_round_and_the_agent_ends_it() {
+    for steps in 0..12 {
+        explore(2, move || {
+            let memory = Arc::new(lent(2));
+            memory.seats[0].missed.store(1, Ordering::SeqCst);
+            memory.word.store(RoundWord::new(2, Phase::Idle).0, Ordering::SeqCst);
+            memory.seats[1].arrived.store(1, Ordering::SeqCst);
+            let worker = {
+                let memory = memory.clone();
+                thread::spawn(move || {
+                    let hand = Hand { memory: &memory, pause: Pause::Check };
+                    memory.mortal(1, steps, || {
+                        hand.sync(1);
+                    });
+                })
+            };
+            publish(&memory, u32::MAX, Pause::Check);
+            worker.join().unwrap();
+            publish(&memory, u32::MAX, Pause::Check);
+            assert_eq!(memory.rounds().load().phase(), Phase::Idle);
+            assert_eq!((memory.dirty.load(Ordering::Relaxed), memory.observe()), (0, Some(7)));
+        });
     }
 }
 

@@ -5,11 +5,16 @@ use crate::primitive::fault_point;
 
 impl Rounds<'_> {
     /// Runs a round of those who have arrived by now, if there are any; all others are left out as stragglers are, and are not taken
-    /// for such. Its number; `None` if that cannot be: another round is under way, or whoever takes part in this one stands still. The
-    /// caller is the only one to free slots, as `reaper`: if it gives up in the middle, or dies, those who take part take the round
-    /// over, or whoever wants the next one, the next reaper among them.
+    /// for such. Ends one before it all of whose participants are dead: those who live may be waiting for what this round publishes. Its
+    /// number; `None` if that cannot be: another round is under way, or whoever takes part in this one stands still. The caller is the
+    /// only one to free slots, as `reaper`: if it gives up in the middle, or dies, those who take part take the round over, or whoever
+    /// wants the next one, the next reaper among them.
     pub(crate) fn run_at_once(&self, reaper: u32, work: &impl Work) -> Option<u64> {
-        let seen = self.open(false, work);
+        let mut seen = self.open(false, work);
+        if seen.phase() != Phase::Open && !self.is_actor(reaper, seen.round()) {
+            self.drive_orphaned(seen, reaper, work);
+            seen = self.open(false, work);
+        }
         let round = seen.round();
         if seen.phase() != Phase::Open {
             let left = self.actor();
@@ -50,9 +55,9 @@ impl Rounds<'_> {
     /// Makes `reaper` the actor of an open round, and shifts it to Plan. False if the round is somebody else's, or over.
     fn begin_at_once(&self, reaper: u32, round: u64, work: &impl Work) -> bool {
         let (now, mine) = (self.actor(), Actor::new(round, reaper).at_work());
-        // Never over the election of a newer round, nor over that of a worker, who has found this one complete. One who did the same
-        // before may have died here.
-        let is_left = now.is_for(round) && now.rank() == reaper;
+        // Never over the election of a newer round, nor over that of a worker that lives, who has found this one complete. One who did the
+        // same before may have died here.
+        let is_left = now.is_for(round) && (now.rank() == reaper || work.is_dead(now.rank()));
         if !(is_left || now.is_before(round)) || !self.change_actor(now, mine) {
             return false;
         }

@@ -46,15 +46,20 @@ impl Rounds<'_> {
                 return;
             }
             self.drive_orphaned(seen, reaper, work);
+            if seen.phase() == Phase::Copy {
+                // What a reaper before this one had claimed: nobody finds it dead while there is one.
+                work.copy(seen.round(), reaper);
+            }
             wait();
         }
     }
 
-    /// Finishes a round all of whose participants are dead, unless somebody living is at it.
-    fn drive_orphaned(&self, seen: RoundWord, reaper: u32, work: &impl Work) {
+    /// Finishes a round all of whose participants are dead, unless somebody living is at it; or one that a reaper before this one has left
+    /// to those who take part ([`Rounds::run_at_once`]): they cannot take it over while there is a reaper.
+    pub(super) fn drive_orphaned(&self, seen: RoundWord, reaper: u32, work: &impl Work) {
         let round = seen.round();
         let lives = |rank: u32| self.takes_part(rank, round) && !work.is_dead(rank);
-        if (0..self.seats().len() as u32).any(lives) {
+        if !self.is_actor(reaper, round) && (0..self.seats().len() as u32).any(lives) {
             return;
         }
         fault_point();
