@@ -46,6 +46,8 @@ impl Runtime<'_> {
             local = local.min(acting.local_clock.load(Ordering::Relaxed));
             lowest = lowest.min(acting.lowest_clock.load(Ordering::Relaxed));
         }
+        // Relaxed: read by those who see the round past; the shift after this releases it.
+        acting.whole.store(plan.whole.load(Ordering::Relaxed), Ordering::Relaxed);
         // Release, both: pairs with the acquire in `Agent::look`, which finds news of all that the clock covers.
         acting.local_clock.store(local, Ordering::Release);
         acting.lowest_clock.store(lowest, Ordering::Release);

@@ -17,7 +17,7 @@ use crate::segment::layout::{AgentRecord, STALL_PIN};
 use crate::segment::mapping::Segment;
 use crate::segment::parts::Parts;
 use crate::segment::pins::is_held;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -64,8 +64,6 @@ pub(super) struct Desk {
     unviewed: RefCell<BySlot<()>>,
     /// The labels of what was handed over and waits for the clocks here.
     pub(super) due_labels: RefCell<BTreeSet<u64>>,
-    /// The last round that this agent has run and that waited for nobody; 0: none.
-    pub(super) ran_at_once: Cell<u64>,
     /// Room for what the agent does as whoever opens a round.
     pub(super) local: Local,
     /// Ends after all that the agent holds.
@@ -115,7 +113,6 @@ impl Desk {
             sources,
             unviewed,
             due_labels,
-            ran_at_once: Cell::new(0),
             local,
             _tenure,
         })

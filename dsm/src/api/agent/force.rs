@@ -62,11 +62,10 @@ impl Agent {
         // Before the word, and Acquire: pairs with the release of the actor of the round that confirmed it. So the word is that of this
         // round or of a later one.
         let is_confirmed = slot.round.confirmed_ns.load(Ordering::Acquire) >= forced.since_ns;
-        // Before `completed` and the area's mark: what past rounds left there is read below.
+        // Before `whole` and the area's mark: what past rounds left there is read below.
         let word = segment.rounds().load_total();
-        let completed = sync.acting.completed.load(Ordering::Relaxed);
         // One that waited for nobody says nothing of owners that were not in it.
-        let completed = completed - u64::from(completed != 0 && completed == self.desk.ran_at_once.get());
+        let completed = sync.acting.whole.load(Ordering::Relaxed);
         if is_confirmed {
             let is_past = matches!(word.phase(), Phase::Idle | Phase::Open) || word.is_past(forced.round);
             return is_past.then_some(Published::All);

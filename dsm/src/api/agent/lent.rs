@@ -48,9 +48,7 @@ impl Agent {
             return None;
         }
         self.desk.ask_for(index, true);
-        if let Some(round) = membership::run_at_once(&self.desk.shared) {
-            self.desk.ran_at_once.set(round);
-        }
+        membership::run_at_once(&self.desk.shared);
         Some(if is_left() { Published::PutOff } else { Published::All })
     }
 }

@@ -10,6 +10,8 @@ pub(crate) mod guard;
 pub(crate) mod handle;
 pub(crate) mod info;
 pub(crate) mod lend;
+#[cfg(test)]
+mod lend_tests;
 pub(crate) mod observer;
 pub(crate) mod open;
 pub(crate) mod own_or_shared;

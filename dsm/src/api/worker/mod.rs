@@ -184,10 +184,14 @@ impl Worker {
     #[cold]
     #[inline(never)]
     fn serve(&mut self) {
-        if self.countdown.get() == 0 && self.is_round_due() {
-            self.runtime().rounds().open(false, &self.runtime());
+        let is_due = self.countdown.get() == 0 && self.is_round_due();
+        let opened = is_due.then(|| self.runtime().rounds().open(false, &self.runtime()).round());
+        let ended = self.take_part();
+        if opened.is_some_and(|round| !self.was_whole(round)) {
+            // It waited for nobody, or is under way without this worker: the owners of what was asked for may not be in it.
+            self.shared.segment.header().sync.request();
         }
-        if let Some(Ended::GivenUp(_)) = self.take_part() {
+        if let Some(Ended::GivenUp(_)) = ended {
             // Back off: those who came wait for nobody again before this long.
             let sync = &self.shared.segment.header().sync;
             let later = clock::now_ns().saturating_add(self.shared.segment.config().round_timeout_ns);
@@ -310,14 +314,31 @@ impl Worker {
         count
     }
 
-    /// Opens rounds until one is completed; returns it and how many were given up.
+    /// Whether a round that is past, or a later one, was completed with all in it whom rounds wait for. The agent runs some that wait
+    /// for nobody ([`Rounds::run_at_once`](crate::protocol::round::Rounds::run_at_once)).
+    #[inline]
+    fn was_whole(&self, round: u64) -> bool {
+        // Relaxed: whoever sees the round past sees what its actor stored.
+        self.shared.segment.header().sync.acting.whole.load(Ordering::Relaxed) >= round
+    }
+
+    /// Opens rounds until one is completed; returns it and how many were given up. One that waited for nobody counts only if those who
+    /// are missing do not come within the job's round timeout either.
     pub(crate) fn complete_round(&mut self, all: bool) -> (u64, u32) {
         let mut abandoned = 0;
+        let timeout = Duration::from_nanos(self.shared.segment.config().round_timeout_ns);
+        let mut since = None;
         loop {
             let runtime = self.runtime();
             runtime.rounds().open(all, &runtime);
             match self.take_part() {
-                Some(Ended::Completed(round)) => return (round, abandoned),
+                Some(Ended::Completed(round))
+                    if self.was_whole(round)
+                        || since.get_or_insert_with(Instant::now).elapsed() >= timeout =>
+                {
+                    return (round, abandoned);
+                }
+                Some(Ended::Completed(_)) => {}
                 Some(Ended::GivenUp(_)) => abandoned += 1,
                 // A round that began without this worker, a straggler until now, is under way.
                 None => {

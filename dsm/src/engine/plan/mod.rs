@@ -31,8 +31,7 @@ impl Runtime<'_> {
         let mut scratch = self.local.scratch.borrow_mut();
         (scratch.held_back, scratch.postponed) = (false, false);
         // Before areas are looked at: of a worker that is found here, they find the areas.
-        let reached = self.look_around(round, &mut scratch.presences);
-        scratch.is_complete = reached.is_some();
+        let reached = self.look_around(round, &mut scratch);
         let some = self.plan_areas(round, me, &mut scratch);
         retry::note(&self.shared.segment.header().sync, scratch.postponed, clock::now_ns);
         let known = acting.local_clock.load(Ordering::Relaxed);
@@ -43,12 +42,18 @@ impl Runtime<'_> {
         };
         let rise = acting.lowest_clock.load(Ordering::Relaxed) != lowest
             || acting.local_clock.load(Ordering::Relaxed) != local;
+        let whole = if scratch.is_complete { round } else { acting.whole.load(Ordering::Relaxed) };
         // Where there is something to publish, the clocks rise with its publication.
         if some {
+            acting.plan.whole.store(whole, Ordering::Relaxed);
             acting.plan.local_clock.store(local, Ordering::Relaxed);
             acting.plan.lowest_clock.store(lowest, Ordering::Relaxed);
             acting.plan.clocks_rise.store(rise.into(), Ordering::Relaxed);
-        } else if rise {
+            return true;
+        }
+        // Relaxed: as in `publish_plan`.
+        acting.whole.store(whole, Ordering::Relaxed);
+        if rise {
             // Release, both: as in `publish_plan`.
             acting.local_clock.store(local, Ordering::Release);
             acting.lowest_clock.store(lowest, Ordering::Release);
@@ -57,7 +62,7 @@ impl Runtime<'_> {
                 self.shared.ring_for_agent();
             }
         }
-        some
+        false
     }
 
     fn plan_areas(&self, round: u64, me: u32, scratch: &mut Scratch) -> bool {

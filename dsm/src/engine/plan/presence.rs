@@ -1,29 +1,32 @@
 //! Which workers are present when a round is planned, and the clock that all of them have reached.
-use super::super::runtime::Runtime;
-use crate::protocol::presence::Presences;
+use super::super::runtime::{Runtime, Scratch};
 use crate::protocol::round::{Seat, slot_state};
 use std::sync::atomic::Ordering;
 
 impl Runtime<'_> {
     /// Asks where every worker stands. Returns the lowest clock that every one of this host had reached when it arrived here. Of
     /// a worker that does not take part, only what was known before counts: what it did since is not published. `None`: the clocks stay
-    /// as they are, since the round was not complete ([`Rounds::run_at_once`](crate::protocol::round::Rounds::run_at_once)). Who
-    /// is not in it may wait for a clock, and those who do go on after the same round.
-    pub(crate) fn look_around(&self, round: u64, presences: &mut Presences) -> Option<u64> {
+    /// as they are, since one of those who are in them was not waited for
+    /// ([`Rounds::run_at_once`](crate::protocol::round::Rounds::run_at_once)). It may wait for a clock, and all who do go on after the
+    /// same round.
+    pub(crate) fn look_around(&self, round: u64, scratch: &mut Scratch) -> Option<u64> {
         let acting = &self.shared.segment.header().sync.acting;
         let known = acting.local_clock.load(Ordering::Relaxed);
         let mut lowest = u64::MAX;
-        let (mut workers, mut is_complete) = (0, true);
+        let (mut workers, mut is_complete, mut is_reached) = (0, true, true);
         let is_dead = |rank| self.shared.is_dead(rank);
-        presences.look_around(&self.rounds(), round, is_dead, |seat, takes_part| {
+        scratch.presences.look_around(&self.rounds(), round, is_dead, |seat, takes_part| {
             let clock = seat.clock.load(Ordering::Relaxed);
             // A worker outside of the clocks has the highest.
             lowest = lowest.min(if takes_part || clock == u64::MAX { clock } else { clock.min(known) });
             workers += u32::from(takes_part);
-            is_complete &= takes_part || clock == u64::MAX || seat.is_straggler();
+            let is_there = takes_part || seat.is_straggler();
+            is_complete &= is_there;
+            is_reached &= is_there || clock == u64::MAX;
         });
         acting.plan.workers.store(workers, Ordering::Relaxed);
-        if !is_complete {
+        scratch.is_complete = is_complete;
+        if !is_reached {
             return None;
         }
         if lowest == u64::MAX && !self.all_have_come() {

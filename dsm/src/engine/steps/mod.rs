@@ -2,6 +2,7 @@
 mod clocks;
 mod copies;
 mod groups;
+mod lent;
 
 use super::runtime::Runtime;
 use crate::protocol::word::{Actor, Phase, RoundWord};

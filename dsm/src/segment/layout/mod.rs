@@ -44,7 +44,7 @@ use crate::segment::tally::{Counters, Tally};
 /// The first eight bytes of a segment.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"hectare\0");
 /// Rises with every change of what this file describes.
-pub(crate) const LAYOUT_VERSION: u32 = 29;
+pub(crate) const LAYOUT_VERSION: u32 = 30;
 /// Smallest page.
 pub(crate) const PAGE: u64 = 4096;
 /// Huge page.
@@ -280,6 +280,8 @@ pub(crate) struct ActorWords {
     pub(crate) completed: AtomicU64,
     /// The last round that was planned without some live worker.
     pub(crate) partial: AtomicU64,
+    /// The last round that was completed with all in it whom rounds wait for: not one that waited for nobody.
+    pub(crate) whole: AtomicU64,
     /// The lowest clock that every worker had reached when it arrived in the last round, those of other hosts as far as
     /// their agents have told.
     pub(crate) lowest_clock: AtomicU64,

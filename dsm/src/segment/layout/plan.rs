@@ -12,6 +12,8 @@ pub(crate) struct PlanHeader {
     pub(crate) bytes: AtomicU64,
     pub(crate) workers: AtomicU32,
     pub(crate) now_ns: AtomicU64,
+    /// The next `ActorWords::whole`.
+    pub(crate) whole: AtomicU64,
     /// The next `ActorWords::lowest_clock`, once the plan is published as a whole.
     pub(crate) lowest_clock: AtomicU64,
     /// The same of `ActorWords::local_clock`.
