@@ -10,7 +10,7 @@ use crate::protocol::doorbell;
 use crate::protocol::publication::Publication;
 use crate::segment::parts::Parts;
 use crate::segment::tally::add;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 impl Runtime<'_> {
     /// Makes the new versions of the plan visible.
@@ -98,6 +98,8 @@ impl Runtime<'_> {
         slot.round.confirmed_ns.store(published.timestamp_ns, Ordering::Release);
         parts.reader_copies().publish(published);
         slot.round.kept.store(published.kept, Ordering::Relaxed);
+        // Release: pairs with the fence in `Agent::publish_lent`, which finds the round under way that has published this.
+        fence(Ordering::Release);
         segment.dirty(area).clear();
         segment.forced(area).clear();
         self.postpone(slot, now);
@@ -106,7 +108,8 @@ impl Runtime<'_> {
 
 /// Clears bitmap words of an area that is being published.
 fn clear(words: &[AtomicU64]) {
-    // SAFETY: only the actor publishes; copying is over, and the area's owner is inside the round.
+    // SAFETY: only the actor publishes; copying is over, and the area's owner is inside the round, or has lent the area and waits for the
+    // round before it writes it again.
     unsafe { words::clear(words) }
 }
 

@@ -3,13 +3,15 @@ use super::Agent;
 use super::force::Published;
 use crate::engine::directory::AreaId;
 use crate::engine::membership;
+use crate::protocol::lock;
 use crate::protocol::ownership;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 impl Agent {
     /// Another host asks for an area of this one. If its owner has lent it ([`Owned::lend`](crate::Owned::lend)) and not published what it
-    /// wrote before, publishes that, at once, whatever workers do: nobody writes it meanwhile. Else `None`. [`Published::PutOff`] if it
-    /// is to be tried again: a round is under way, or there was no copy to publish into.
+    /// wrote before, publishes that, at once, whatever workers do: nobody writes it meanwhile. [`Published::PutOff`] if it is to be tried
+    /// again: a round is under way, which may be publishing it, or there was no copy to publish into. Else all is published that was
+    /// lent, and the next [`Agent::look`] finds it, also if workers did that. `None` of an area that was never lent.
     ///
     /// ```
     /// use hectare_dsm::agent::Published;
@@ -23,7 +25,7 @@ impl Agent {
     /// assert_eq!(lent.area().read(&worker)?[0], 0);
     /// let area = agent.find("rows").expect("it was created");
     /// assert_eq!(agent.publish_lent(area), Some(Published::All));
-    /// assert_eq!(agent.publish_lent(area), None);
+    /// assert_eq!(agent.publish_lent(area), Some(Published::All)); // as it was
     /// worker.sync()?;
     /// assert_eq!(lent.area().read(&worker)?[0], 7);
     /// # Ok::<(), hectare_dsm::Error>(())
@@ -40,15 +42,23 @@ impl Agent {
         let slot = &segment.areas()[index];
         // Relaxed: its owner publishes it when it lends it the next time, or this agent does.
         slot.agent.wanted_lent.store(1, Ordering::Relaxed);
-        let is_left = || {
-            let is_lent = ownership::load_to_read(&slot.own.ownership).is_lent();
-            is_lent && segment.dirty(index).is_set()
-        };
-        if !is_left() {
+        let is_lent = || ownership::load_to_read(&slot.own.ownership).is_lent();
+        if !is_lent() && !ownership::may_have_views(&slot.own.lent) {
             return None;
         }
-        self.desk.ask_for(index, true);
-        membership::run_at_once(&self.desk.shared);
+        let is_left = || {
+            let is_unpublished = segment.dirty(index).is_set() && is_lent();
+            // Acquire: pairs with the release in `publish_area`; who finds the mark taken back finds the lock of the round that does that.
+            // It does so before it leaves news, and the owner may take the area back while the round copies it.
+            fence(Ordering::Acquire);
+            is_unpublished || lock::locked_by(&slot.round.lock, segment.rounds().word).is_some()
+        };
+        if is_left() {
+            if is_lent() {
+                self.desk.ask_for(index, true);
+            }
+            membership::run_at_once(&self.desk.shared);
+        }
         Some(if is_left() { Published::PutOff } else { Published::All })
     }
 }

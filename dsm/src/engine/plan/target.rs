@@ -59,8 +59,8 @@ impl Runtime<'_> {
 
 /// Bytes that publishing into `target` copies, by counting the log; bounded above by the whole copy.
 pub(crate) fn dirty_bytes(parts: &Parts<'_>, target: usize) -> u64 {
-    // SAFETY: called by the actor while the area's owner, the log's only writer, is inside the round; what a
-    // copy owes is written only while chunks are copied.
+    // SAFETY: called by the actor while the area's owner, the log's only writer, is inside the round, or has lent the area and waits for
+    // the round before it writes it again; what a copy owes is written only while chunks are copied.
     let count = |words: &[AtomicU64]| unsafe { words::count(words) };
     let mut lines = 0;
     parts.for_each_logged_run(|words| lines += count(words));

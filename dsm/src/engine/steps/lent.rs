@@ -1,7 +1,9 @@
 //! Areas that their owners have lent, while rounds publish them.
 use super::{Scene, counter};
-use crate::agent::{Agent, Published};
-use crate::{AreaSpec, Job, Lent, StallPolicy};
+use crate::agent::{Agent, Event, Published};
+use crate::protocol::word::{Phase, RoundWord};
+use crate::{AreaId, AreaSpec, Job, Lent, StallPolicy};
+use std::sync::atomic::Ordering::SeqCst;
 
 /// Two workers of the first of two hosts, and its agent.
 fn on_two_hosts() -> (Scene, Agent) {
@@ -19,6 +21,46 @@ impl Scene {
         self.write(&mut owned, 0, 7);
         owned.lend(&self.workers[0]).unwrap()
     }
+}
+
+fn has_heard(agent: &mut Agent, area: AreaId) -> bool {
+    let mut events = Vec::new();
+    agent.look(&mut events);
+    events.iter().any(|event| match event {
+        Event::Published { area: it, version, .. } => *it == area && version.counter == 1,
+        _ => false,
+    })
+}
+
+/// Workers publish what was lent, and the last of the round's steps, by which the agent hears of it, is not done.
+#[test]
+fn what_a_round_is_publishing_is_not_told_before_it_is_past() {
+    let (mut scene, mut agent) = on_two_hosts();
+    let lent = scene.lend("a");
+    let area = agent.find("a").unwrap();
+    assert!(!has_heard(&mut agent, area));
+    let segment = &scene.job.shared.segment;
+    let index = area.index as usize;
+    segment.forced(index).set();
+    let round = scene.arrive(&[0, 1]);
+    segment.rounds().word.store(RoundWord::new(round, Phase::Plan).0, SeqCst);
+    assert!(scene.runtime(0).make_plan(round, 0));
+    (0..2).for_each(|rank| scene.runtime(rank).copy_chunks(round, rank as u32));
+    segment.rounds().word.store(RoundWord::new(round, Phase::Publish).0, SeqCst);
+    segment.dirty(index).clear();
+    assert_eq!(agent.publish_lent(area), Some(Published::PutOff));
+    assert!(!has_heard(&mut agent, area));
+    // Nor when its owner has taken it back meanwhile, who waits for the round.
+    let word = &segment.areas()[index].own.ownership;
+    let before = word.load(SeqCst);
+    assert!(crate::protocol::ownership::recall(word, 0, 1));
+    assert_eq!(agent.publish_lent(area), Some(Published::PutOff));
+    word.store(before, SeqCst);
+    scene.runtime(0).publish_plan(round, 0);
+    scene.end();
+    assert_eq!(agent.publish_lent(area), Some(Published::All));
+    assert!(has_heard(&mut agent, area));
+    drop(lent);
 }
 
 /// Rounds that wait for nobody say nothing of an owner that was not in them.
