@@ -3,7 +3,8 @@ use super::lock;
 use super::presence::{Presence, Presences};
 use crate::primitive::AtomicU64;
 
-/// In place of an owner's rank: that of an area whose owner is on another host, or perhaps not in the round. Everybody copies it.
+/// In place of an owner's rank: that of an area whose owner is on another host, or has lent it and is not in the round. Everybody copies
+/// it.
 pub(crate) const OTHER_HOST: u32 = u32::MAX;
 
 /// A plan's finding on an area.
@@ -32,6 +33,8 @@ pub(crate) struct Owning<'s> {
     pub(crate) ownership: &'s AtomicU64,
     /// The ranks of this host.
     pub(crate) here: (u32, u32),
+    /// Whether the area is of a group.
+    pub(crate) is_grouped: bool,
 }
 
 impl Owning<'_> {
@@ -40,7 +43,8 @@ impl Owning<'_> {
     /// through by the last: `is_unscanned` is not asked. Nor is it, and nor is `is_dirty`, of an area whose owner is on another
     /// host: `has_arrived` tells. An area that is on its way to a worker of another host is published for that one: its giver has
     /// written all that it will, and the agent leaves it only when that is published. One that is lent is published wherever its owner
-    /// is: that one has looked it through, and writes it again only when the round is past (`lock::take_back`).
+    /// is: that one has looked it through, and writes it again only when the round is past (`lock::take_back`). But one of a group stays
+    /// as the group's other areas of an owner that is gone.
     pub(crate) fn consider(
         self,
         round: u64,
@@ -58,18 +62,21 @@ impl Owning<'_> {
                 false => Found::Awaited,
             };
         }
-        let owner = match word.holder() {
-            _ if word.is_lent() => OTHER_HOST,
-            Some(owner) => owner,
-            None => return Found::Ownerless,
+        let (holder, is_lent) = (word.holder(), word.is_lent());
+        // Of one that is dropped: nobody's.
+        let presence = holder.map_or(Presence::Gone, |owner| presences.of(owner));
+        let owner = match holder {
+            Some(owner) if !is_lent || presence == Presence::Present => owner,
+            _ if is_lent && !(self.is_grouped && presence == Presence::Gone) => OTHER_HOST,
+            _ => return Found::Ownerless,
         };
         let is_away = word.is_transit() && !(self.here.0..self.here.1).contains(&owner);
-        match if is_away || word.is_lent() { Presence::Present } else { presences.of(owner) } {
+        match if is_away || is_lent { Presence::Present } else { presence } {
             Presence::Gone => return Found::Ownerless,
             Presence::Outside => return Found::Outside { owner },
             Presence::Present => {}
         }
-        if !word.is_transit() && !word.is_lent() && is_unscanned() {
+        if !word.is_transit() && !is_lent && is_unscanned() {
             return Found::Unscanned { owner };
         }
         if !is_dirty() {

@@ -16,6 +16,7 @@ use crate::memory::clock;
 use crate::memory::copy::Kernels;
 use crate::protocol::arrival::{self, Arrived};
 use crate::protocol::label;
+use crate::protocol::ownership;
 use crate::protocol::pin;
 use crate::protocol::plan_checks::{Found, OTHER_HOST, Owning};
 use crate::protocol::publication::{Publication, Version};
@@ -116,7 +117,8 @@ impl Runtime<'_> {
         let slot = &segment.areas()[index];
         let parts = Parts::of(segment, index);
         let here = scratch.here;
-        let owning = Owning { lock: &slot.round.lock, ownership: &slot.own.ownership, here };
+        let is_grouped = slot.about.group.load(Ordering::Relaxed) != 0;
+        let owning = Owning { lock: &slot.round.lock, ownership: &slot.own.ownership, here, is_grouped };
         let label_here = label::of_round(scratch.lowest);
         let (mut arrived, mut kept) = (None, label::NONE);
         let found = owning.consider(
@@ -150,7 +152,7 @@ impl Runtime<'_> {
             },
             clock: match (here.0..here.1).contains(&owner) {
                 true => segment.all_seats()[owner as usize].clock.load(Ordering::Relaxed),
-                // Whoever gave it away is not behind that.
+                // Whoever gave it away, or has lent it, is not behind that.
                 false => segment.header().sync.acting.local_clock.load(Ordering::Relaxed),
             },
             label: label_here,
@@ -168,8 +170,10 @@ impl Runtime<'_> {
             kept,
             timestamp_ns: as_of_ns,
         };
-        // Nobody here has the lines of one that is given away in his cache, as far as is known.
-        let owner = if (here.0..here.1).contains(&owner) { owner } else { OTHER_HOST };
+        // Nobody here has the lines of one that is given away in his cache, as far as is known. Nor is the owner of one that is lent
+        // waited for: whoever asks for it waits. It cannot take it back meanwhile, if it is in the round.
+        let is_lent = ownership::load(&slot.own.ownership).is_lent();
+        let owner = if (here.0..here.1).contains(&owner) && !is_lent { owner } else { OTHER_HOST };
         segment.plan_entries()[entry].enter(&publication, owner);
         // A small area goes through the caches and to its owner however much of it is dirty: not counted.
         let all = parts.padded_bytes() as u64;

@@ -1,6 +1,7 @@
 //! Areas that their owners have lent, while rounds publish them.
 use super::{Scene, counter};
 use crate::agent::{Agent, Event, Published};
+use crate::protocol::round::slot_state;
 use crate::protocol::word::{Phase, RoundWord};
 use crate::{AreaId, AreaSpec, Job, Lent, StallPolicy};
 use std::sync::atomic::Ordering::SeqCst;
@@ -79,4 +80,48 @@ fn an_owner_is_waited_for_beside_rounds_that_wait_for_nobody() {
     }
     scene.run(&[1, 0]);
     assert_eq!((agent.published(&forced), counter(&owned)), (Some(Published::All), 1));
+}
+
+#[test]
+fn clocks_wait_for_what_was_lent_after_it_was_to_be_published() {
+    let mut scene = Scene::new(2, StallPolicy::Wait);
+    let mut owned = scene.create(0, AreaSpec::new("a"));
+    let (observer, area) = (scene.job.observer().unwrap(), owned.area());
+    let pinned = observer.read(&area).unwrap();
+    scene.write(&mut owned, 0, 1);
+    scene.workers.iter_mut().for_each(|worker| assert_eq!(worker.tick().unwrap(), 1));
+    let lent = owned.lend(&scene.workers[0]).unwrap();
+    assert!(!scene.run(&[0, 1]));
+    assert_eq!((area.newest_version().unwrap().counter, scene.lowest_clock()), (0, 0));
+    drop(pinned);
+    assert!(scene.run(&[0, 1]));
+    assert_eq!((area.newest_version().unwrap().counter, scene.lowest_clock()), (1, 1));
+    drop(lent);
+}
+
+#[test]
+fn a_version_of_what_is_lent_has_the_clock_of_its_owner() {
+    let mut scene = Scene::new(2, StallPolicy::Wait);
+    let mut owned = scene.create(0, AreaSpec::new("a").copies(2));
+    scene.write(&mut owned, 0, 1);
+    (1..=3).for_each(|clock| assert_eq!(scene.workers[0].tick().unwrap(), clock));
+    let lent = owned.lend(&scene.workers[0]).unwrap();
+    assert!(scene.run(&[0, 1]));
+    assert_eq!((lent.area().clock(&scene.workers[1]).unwrap(), scene.lowest_clock()), (3, 0));
+}
+
+/// Of a group, an owner has lent one area, and dies while it writes the other.
+#[test]
+fn of_a_group_nothing_is_published_that_a_dead_owner_had_not() {
+    let mut scene = Scene::new(2, StallPolicy::Wait);
+    let [mut a, mut b] = ["a", "b"].map(|name| scene.create(0, AreaSpec::new(name).copies(2).group("g")));
+    scene.write(&mut a, 0, 1);
+    scene.write(&mut b, 0, 1);
+    let lent = a.lend(&scene.workers[0]).unwrap();
+    scene.job.shared.segment.all_seats()[0].set_state(slot_state::DEAD);
+    lent.area().request_sync();
+    let published = scene.run(&[1]);
+    scene.job.shared.segment.all_seats()[0].set_state(slot_state::LIVE);
+    assert_eq!([lent.area(), b.area()].map(|area| area.newest_version().unwrap().counter), [0, 0]);
+    assert!(!published);
 }

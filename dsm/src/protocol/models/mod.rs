@@ -283,7 +283,12 @@ impl Work for Hand<'_> {
         let is_dirty = || memory.dirty.load(Ordering::Relaxed) != 0;
         let is_observed = |copy| pin::is_at(&memory.pin, copy as u64 + 1);
         let target = || copies.target(&rounds, round, false, label::NONE, &mut Vec::new(), is_observed);
-        let owning = Owning { lock: &memory.lock, ownership: &memory.ownership, here: (0, u32::MAX) };
+        let owning = Owning {
+            lock: &memory.lock,
+            ownership: &memory.ownership,
+            here: (0, u32::MAX),
+            is_grouped: false,
+        };
         let mut arrived = None;
         let complete = arrival::complete(&memory.cuts);
         let has_arrived = || {

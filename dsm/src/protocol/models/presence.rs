@@ -74,7 +74,12 @@ impl Group {
             if self.asks_per_area {
                 look(&mut presences);
             }
-            let owning = Owning { lock: &area.lock, ownership: &area.ownership, here: (0, u32::MAX) };
+            let owning = Owning {
+                lock: &area.lock,
+                ownership: &area.ownership,
+                here: (0, u32::MAX),
+                is_grouped: true,
+            };
             let target = || area.copies().target(&rounds, ROUND, false, u64::MAX, &mut Vec::new(), |_| false);
             owning.consider(ROUND, &presences, || false, || true, || false, target)
         })
