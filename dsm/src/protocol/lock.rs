@@ -1,5 +1,5 @@
-//! The lock of an area for a round, against claims: a claimer changes ownership first and looks at the lock
-//! second, a planner locks first and looks at ownership second, so one of the two sees the other.
+//! The lock of an area for a round, against claims and against owners that take back what they have lent: these change ownership
+//! first and look at the lock second, a planner locks first and looks at ownership second, so one of the two sees the other.
 use super::round::{Rounds, Work};
 use super::word::{Phase, RoundWord};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering, fault_point};
@@ -8,14 +8,14 @@ use crate::protocol::ownership;
 /// Locks the area for `round` and returns who owns it. The planner uses the area only if the owner that it
 /// sees takes part.
 pub(crate) fn lock_for_round(lock: &AtomicU64, owner: &AtomicU64, round: u64) -> ownership::OwnershipWord {
-    // SeqCst, twice: pairs with `seize` and `locked_by`.
+    // SeqCst, twice: pairs with `seize` or `recall`, and `locked_by`.
     lock.store(round, Ordering::SeqCst);
     fault_point();
     ownership::OwnershipWord(owner.load(Ordering::SeqCst))
 }
 
-/// The round word, if the round that it names may be copying the area. Called by a claimer after
-/// [`ownership::seize`].
+/// The round word, if the round that it names may be copying the area. Called after [`ownership::seize`] or
+/// [`ownership::recall`]; or by the agent, which asks whether the round that has published it is past.
 pub(crate) fn locked_by(lock: &AtomicU64, round: &AtomicU64) -> Option<RoundWord> {
     // SeqCst: pairs with `lock_for_round`. A lock of an older round is stale.
     let locked = lock.load(Ordering::SeqCst);

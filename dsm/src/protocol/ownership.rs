@@ -194,7 +194,8 @@ pub(crate) fn load(word: &AtomicU64) -> OwnershipWord {
     OwnershipWord(word.load(Ordering::Acquire))
 }
 
-/// The word, for one who reads the area in place if it is lent, and holds no view from before.
+/// The word, for one who reads the area in place if it is lent, and holds no view from before; also for the agent, which only asks
+/// whether it is lent.
 #[inline]
 pub(crate) fn load_to_read(word: &AtomicU64) -> OwnershipWord {
     // SeqCst: after the reader's last arrival, or after a round that it saw past; pairs with `recall`.

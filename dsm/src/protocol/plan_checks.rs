@@ -26,7 +26,7 @@ pub(crate) enum Found {
     Planned { owner: u32, copy: usize },
 }
 
-/// The words of an area by which a plan and a claim see each other.
+/// The words of an area by which a plan sees a claim, or that its owner takes it back, or is seen there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owning<'s> {
     pub(crate) lock: &'s AtomicU64,
