@@ -14,6 +14,8 @@
 pub mod entries;
 pub mod grid;
 pub mod new_file;
+#[cfg(test)]
+mod new_file_tests;
 pub mod npy;
 pub mod random;
 pub mod text;
