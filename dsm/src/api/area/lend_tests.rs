@@ -9,6 +9,22 @@ const LONG: Duration = Duration::from_secs(60);
 /// For a worker to come to where it waits.
 const A_WHILE: Duration = Duration::from_millis(50);
 
+/// The step that all threads of a test are at.
+#[derive(Default)]
+struct Step(AtomicU32);
+
+impl Step {
+    fn go_to(&self, step: u32) {
+        // Release: pairs with `now`, whose thread then sees what this one did before.
+        self.0.store(step, Ordering::Release);
+    }
+
+    fn now(&self) -> u32 {
+        // Acquire: pairs with `go_to`.
+        self.0.load(Ordering::Acquire)
+    }
+}
+
 #[track_caller]
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let since = Instant::now();
@@ -20,13 +36,10 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// Two workers of the first of two hosts: the second begins while the first computes, and the first goes on when the agent has published
 /// what it has lent. Each gets the step that all are at.
-fn beside_the_agent(
-    first: impl Fn(&mut Worker, &AtomicU32) + Sync,
-    second: impl Fn(&mut Worker, &AtomicU32) + Sync,
-) {
+fn beside_the_agent(first: impl Fn(&mut Worker, &Step) + Sync, second: impl Fn(&mut Worker, &Step) + Sync) {
     let job = Job::builder().hosts(&[2, 1], 0).round_timeout(LONG).embedded().unwrap();
-    let step = AtomicU32::new(0);
-    let at = |wanted| until("a step", || step.load(Ordering::SeqCst) >= wanted);
+    let step = Step::default();
+    let at = |wanted| until("a step", || step.now() >= wanted);
     std::thread::scope(|scope| {
         let workers = scope.spawn(|| {
             job.run(2, |worker| {
@@ -37,7 +50,7 @@ fn beside_the_agent(
                     let mut lent = worker.create::<u64>(lent, 8).unwrap();
                     lent.write(worker).unwrap().set(0, 7);
                     let _lent = lent.lend(worker).unwrap();
-                    step.store(1, Ordering::SeqCst);
+                    step.go_to(1);
                     at(2);
                     first(worker, &step);
                 } else {
@@ -52,7 +65,7 @@ fn beside_the_agent(
         std::thread::sleep(A_WHILE);
         let area = agent.find("lent").unwrap();
         until("the publication", || agent.publish_lent(area) != Some(Published::PutOff));
-        step.store(2, Ordering::SeqCst);
+        step.go_to(2);
         workers.join().unwrap();
     });
 }
@@ -63,12 +76,12 @@ fn a_sync_waits_for_others_beside_a_round_that_waits_for_nobody() {
     beside_the_agent(
         |worker, step| {
             std::thread::sleep(A_WHILE);
-            step.store(3, Ordering::SeqCst);
+            step.go_to(3);
             worker.sync().unwrap();
         },
         |worker, step| {
             let synced = worker.sync().unwrap();
-            assert_eq!((step.load(Ordering::SeqCst), synced.abandoned), (3, 0), "it did not wait");
+            assert_eq!((step.now(), synced.abandoned), (3, 0), "it did not wait");
         },
     );
 }
