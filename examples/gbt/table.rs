@@ -1,7 +1,7 @@
 //! Rows from files: LIBSVM's format and CSV, whose zeros are left out.
 use hectare::orion::array::text::{LabelledRow, LineError, libsvm};
 use hectare::orion::{Error, Result};
-use hectare_data::text::{Field, TextError};
+use hectare_data::text::{Field, TextError, is_unnamed};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -61,7 +61,7 @@ impl Format {
         // One that is not a number at all is a name, if others are names too; a single one is a slip.
         let is_header =
             is_header && names.iter().filter(|name| f32::parse(name).is_ok()).count() * 2 < names.len();
-        if is_header && ["", "Unnamed: 0"].contains(&names[0].as_str()) {
+        if is_header && is_unnamed(&names[0]) {
             return Err(Error::Invalid(format!("{file}:1: {}", LineError::NoName)));
         }
         Ok(Format::Csv {

@@ -2,6 +2,7 @@
 //! is needed.
 use super::output::{bytes, json, table_text};
 use crate::ask::{is_there, standing_of};
+use crate::logging::say;
 use anyhow::{Result, bail};
 use hectare_wire::{AgentConnection, AgentStatus, Connection, PeerStanding, RunDir};
 use std::fmt::Write;
@@ -16,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(super) fn peers(dir: &RunDir, job: Option<&str>, as_json: bool) -> Result<()> {
     let mut agents = match job {
         Some(job) => vec![of_job(dir, job)?],
-        None => AgentConnection::all(dir, Some(ANSWER))?.iter().filter_map(standing).collect(),
+        None => AgentConnection::all(dir, Some(ANSWER))?.iter().filter_map(answer_of).collect(),
     };
     agents.sort_by(|a, b| a.job.cmp(&b.job));
     if as_json {
@@ -26,14 +27,14 @@ pub(super) fn peers(dir: &RunDir, job: Option<&str>, as_json: bool) -> Result<()
 }
 
 /// How an agent stands. Of one that does not answer, standard error has why.
-fn standing(agent: &AgentConnection) -> Option<AgentStatus> {
+fn answer_of(agent: &AgentConnection) -> Option<AgentStatus> {
     match standing_of(agent) {
         Ok(standing) => Some(standing),
         // It has ended meanwhile.
         Err(error) if matches!(error.downcast_ref(), Some(hectare_wire::Error::Closed)) => None,
         Err(error) => {
             let process = agent.process().map_or_else(|_| "unknown".into(), |process| process.to_string());
-            eprintln!("hectare: the agent of process {process} cannot be asked: {error:#}");
+            say(&format!("hectare: the agent of process {process} cannot be asked: {error:#}"));
             None
         }
     }

@@ -53,8 +53,8 @@ impl NewFile {
         let out = buffered(File::create_new(&part)?);
         let old = fs::metadata(&target);
         let new = NewFile { places: Some([part, target]), out };
-        if let Ok(old) = old.as_ref().map(fs::Metadata::permissions) {
-            new.out.get_ref().set_permissions(old)?;
+        if let Ok(old) = old {
+            new.out.get_ref().set_permissions(old.permissions())?;
         }
         Ok(new)
     }

@@ -1,63 +1,60 @@
 //! Files that are there whole or not at all. Apart from the file itself, which programs include that have no tests.
 use crate::new_file::{NewFile, write};
+use hectare_testing::Folder;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-fn directory(name: &str) -> PathBuf {
-    let directory = std::env::temp_dir().join(format!("hectare-{name}-{}", std::process::id()));
-    fs::create_dir_all(&directory).unwrap();
-    directory
+/// How many files are beside one.
+fn beside(path: &str) -> usize {
+    fs::read_dir(Path::new(path).parent().unwrap()).unwrap().count()
 }
 
 #[test]
 fn an_old_file_is_replaced_only_by_a_complete_one() {
-    let directory = directory("new-file");
-    let path = directory.join("state");
-    fs::write(&path, "old").unwrap();
-    let mut left = NewFile::create(&path).unwrap();
+    let folder = Folder::new("new-file");
+    let (path, taken) = (folder.write("state", "old"), folder.at("taken"));
+    let mut left = NewFile::create(path.as_ref()).unwrap();
     left.write_all(b"half").unwrap();
     drop(left);
     assert_eq!(fs::read(&path).unwrap(), b"old");
-    assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "a part was left behind");
-    let mut new = NewFile::create(&path).unwrap();
+    assert_eq!(beside(&path), 1, "a part was left behind");
+    let mut new = NewFile::create(path.as_ref()).unwrap();
     new.write_all(b"new").unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"old");
     new.finish().unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"new");
-    assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+    assert_eq!(beside(&path), 1);
     // A directory cannot be replaced by a file.
-    fs::create_dir(directory.join("taken")).unwrap();
-    NewFile::create(&directory.join("taken")).unwrap().finish().unwrap_err();
-    assert_eq!(fs::read_dir(&directory).unwrap().count(), 2);
-    fs::remove_dir_all(&directory).unwrap();
+    fs::create_dir(&taken).unwrap();
+    NewFile::create(taken.as_ref()).unwrap().finish().unwrap_err();
+    assert_eq!(beside(&path), 2);
 }
 
 #[test]
 fn links_devices_and_permissions_stay() {
-    let directory = directory("links");
-    let (real, link) = (directory.join("real"), directory.join("link"));
-    fs::write(&real, "old").unwrap();
+    let folder = Folder::new("links");
+    let (real, link, circle) = (folder.write("real", "old"), folder.at("link"), folder.at("circle"));
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
     symlink("real", &link).unwrap();
-    write(&link, "new").unwrap();
+    write(link.as_ref(), "new").unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read(&real).unwrap(), b"new");
     assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
     // What a link leads to need not be there yet.
     fs::remove_file(&real).unwrap();
-    write(&link, "newer").unwrap();
+    write(link.as_ref(), "newer").unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read(&real).unwrap(), b"newer");
-    symlink("circle", directory.join("circle")).unwrap();
-    let refused = write(&directory.join("circle"), "").unwrap_err();
+    symlink("circle", &circle).unwrap();
+    let refused = write(circle.as_ref(), "").unwrap_err();
     assert!(refused.to_string().contains("too many links"), "{refused}");
     // Of what is no regular file, a pipe stands here for devices.
-    let pipe = directory.join("pipe");
+    let pipe = folder.at("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let mut reader = File::options().read(true).write(true).open(&pipe).unwrap();
-    write(&pipe, "new").unwrap();
+    write(pipe.as_ref(), "new").unwrap();
     let mut read = [0; 3];
     io::Read::read_exact(&mut reader, &mut read).unwrap();
     assert_eq!(&read, b"new");
@@ -65,9 +62,8 @@ fn links_devices_and_permissions_stay() {
     let full = write(Path::new("/dev/full"), "nothing").unwrap_err();
     assert_eq!(full.kind(), ErrorKind::StorageFull);
     // What somebody has open is written to where it is, and not by another file of its name.
-    let opened = File::create(directory.join("opened")).unwrap();
+    let opened = File::create(folder.at("opened")).unwrap();
     let at = std::os::fd::AsRawFd::as_raw_fd(&opened);
     write(Path::new(&format!("/proc/self/fd/{at}")), "seen").unwrap();
-    assert_eq!((opened.metadata().unwrap().len(), fs::read_dir(&directory).unwrap().count()), (4, 5));
-    fs::remove_dir_all(&directory).unwrap();
+    assert_eq!((opened.metadata().unwrap().len(), beside(&real)), (4, 5));
 }

@@ -184,9 +184,9 @@ pub(crate) fn run_deserted(shared: &Shared) -> bool {
     as_reaper(shared, run).unwrap_or(false)
 }
 
-/// Runs a round that waits for nobody, for what nobody writes; its number. `None` if another is under way, or somebody else frees slots.
-pub(crate) fn run_at_once(shared: &Shared) -> Option<u64> {
-    as_reaper(shared, |runtime| runtime.rounds().run_at_once(shared.reaper_rank(), runtime)).flatten()
+/// Runs a round that waits for nobody, for what nobody writes, unless another is under way, or somebody else frees slots.
+pub(crate) fn run_at_once(shared: &Shared) {
+    as_reaper(shared, |runtime| runtime.rounds().run_at_once(shared.reaper_rank(), runtime));
 }
 
 /// Does something as the only one to free slots; `None` if somebody else is that.

@@ -25,6 +25,15 @@ fn lent(workers: usize) -> Memory {
     memory
 }
 
+/// The same of two workers; rounds do not wait for the owner, who does not come.
+fn lent_by_one_who_is_late() -> Memory {
+    let memory = lent(2);
+    memory.seats[0].missed.store(1, Ordering::SeqCst);
+    memory.word.store(RoundWord::new(2, Phase::Idle).0, Ordering::SeqCst);
+    memory.seats[1].arrived.store(1, Ordering::SeqCst);
+    memory
+}
+
 /// `Agent::publish_lent`; dies after `steps` fault points. Nobody has the rank behind those of the workers.
 fn publish(memory: &Memory, steps: u32, pause: Pause) {
     if !memory.begin_reaping() {
@@ -102,11 +111,7 @@ fn mutant_an_owner_that_looks_at_the_lock_before_it_takes_back() {
 /// who does not come, is left out.
 fn beside_a_worker(steps: u32, pause: Pause) {
     explore(3, move || {
-        let memory = Arc::new(lent(2));
-        // As of one whom rounds do not wait for.
-        memory.seats[0].missed.store(1, Ordering::SeqCst);
-        memory.word.store(RoundWord::new(2, Phase::Idle).0, Ordering::SeqCst);
-        memory.seats[1].arrived.store(1, Ordering::SeqCst);
+        let memory = Arc::new(lent_by_one_who_is_late());
         let worker = {
             let memory = memory.clone();
             thread::spawn(move || {
@@ -150,10 +155,7 @@ fn the_agent_dies_in_its_round_at_every_step() {
 fn whoever_frees_slots_goes_on_with_the_round_of_a_dead_agent() {
     for steps in 0..14 {
         explore(2, move || {
-            let memory = Arc::new(lent(2));
-            memory.seats[0].missed.store(1, Ordering::SeqCst);
-            memory.word.store(RoundWord::new(2, Phase::Idle).0, Ordering::SeqCst);
-            memory.seats[1].arrived.store(1, Ordering::SeqCst);
+            let memory = Arc::new(lent_by_one_who_is_late());
             let worker = {
                 let memory = memory.clone();
                 thread::spawn(move || {
@@ -179,10 +181,7 @@ fn whoever_frees_slots_goes_on_with_the_round_of_a_dead_agent() {
 fn a_worker_dies_in_its_round_and_the_agent_ends_it() {
     for steps in 0..12 {
         explore(2, move || {
-            let memory = Arc::new(lent(2));
-            memory.seats[0].missed.store(1, Ordering::SeqCst);
-            memory.word.store(RoundWord::new(2, Phase::Idle).0, Ordering::SeqCst);
-            memory.seats[1].arrived.store(1, Ordering::SeqCst);
+            let memory = Arc::new(lent_by_one_who_is_late());
             let worker = {
                 let memory = memory.clone();
                 thread::spawn(move || {

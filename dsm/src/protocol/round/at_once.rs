@@ -5,11 +5,11 @@ use crate::primitive::fault_point;
 
 impl Rounds<'_> {
     /// Runs a round of those who have arrived by now, if there are any; all others are left out as stragglers are, and are not taken
-    /// for such. Ends one before it all of whose participants are dead: those who live may be waiting for what this round publishes. Its
-    /// number; `None` if that cannot be: another round is under way, or whoever takes part in this one stands still. The caller is the
-    /// only one to free slots, as `reaper`: if it gives up in the middle, or dies, those who take part take the round over, or whoever
-    /// wants the next one, the next reaper among them.
-    pub(crate) fn run_at_once(&self, reaper: u32, work: &impl Work) -> Option<u64> {
+    /// for such. Ends one before it all of whose participants are dead: those who live may be waiting for what this round publishes.
+    /// Gives up if another round is under way, or whoever takes part in this one stands still. The caller is the only one to free slots, as
+    /// `reaper`: if it gives up in the middle, or dies, those who take part take the round over, or whoever wants the next one, the next
+    /// reaper among them.
+    pub(crate) fn run_at_once(&self, reaper: u32, work: &impl Work) {
         let mut seen = self.open(false, work);
         if seen.phase() != Phase::Open && !self.is_actor(reaper, seen.round()) {
             self.drive_orphaned(seen, reaper, work);
@@ -20,22 +20,22 @@ impl Rounds<'_> {
             let left = self.actor();
             let is_left = left.is_for(round) && left.rank() == reaper;
             if !is_left || !self.change_actor(left, Actor::new(round, reaper)) {
-                return None;
+                return;
             }
         } else if self.begin_at_once(reaper, round, work) {
             fault_point();
             self.plan(reaper, round, work);
         } else {
-            return None;
+            return;
         }
         loop {
             let seen = self.load_total();
             if seen.is_past(round) {
-                return Some(round);
+                return;
             }
             if seen.phase() != Phase::Copy {
                 if !self.is_actor(reaper, round) {
-                    return None;
+                    return;
                 }
                 self.step(reaper, seen, work);
                 continue;
@@ -45,7 +45,7 @@ impl Rounds<'_> {
                 fault_point();
                 self.shift(seen, RoundWord::new(round, Phase::Publish), work);
             } else if matches!(work.pause(seen), Pause::OutOfPatience | Pause::OutOfTime) {
-                return None;
+                return;
             } else {
                 work.tend(round, reaper);
             }

@@ -122,11 +122,21 @@ impl Columns {
     }
 }
 
-/// Whether the first column of a header has no name: pandas writes the numbers of rows so, and reads them back as `Unnamed: 0`.
+/// Whether the first column of a header has no name.
 fn has_row_numbers(header: &str, separator: Separator) -> bool {
     let Separator::Text(text) = separator else { return false };
-    let first = header.split(text).next().unwrap_or_default().trim_ascii().trim_matches('"');
-    first.is_empty() || first == "Unnamed: 0"
+    is_unnamed(header.split(text).next().unwrap_or_default())
+}
+
+/// Whether a name in the header of a table stands for a column without one: it is empty, or what pandas calls it. If the first column has
+/// none, it most often has the numbers of the rows ([`LineError::NoName`]).
+///
+/// ```
+/// use hectare_data::text::is_unnamed;
+/// assert!(is_unnamed("") && is_unnamed(" \"Unnamed: 0\"") && !is_unnamed("user"));
+/// ```
+pub fn is_unnamed(name: &str) -> bool {
+    ["", "Unnamed: 0"].contains(&name.trim_ascii().trim_matches('"'))
 }
 
 /// The beginning of a line, for errors.

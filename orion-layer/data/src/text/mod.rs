@@ -21,7 +21,7 @@ mod line_error;
 mod lines;
 mod write;
 
-pub use self::columns::{Columns, Separator, csv, movielens, tsv, whitespace};
+pub use self::columns::{Columns, Separator, csv, is_unnamed, movielens, tsv, whitespace};
 pub use self::field::Field;
 pub use self::libsvm::{LabelledRow, libsvm, libsvm_from};
 pub use self::line_error::LineError;
