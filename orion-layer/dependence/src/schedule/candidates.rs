@@ -1,5 +1,5 @@
 //! The runtime's own schedules that a loop may get.
-use super::build::{Built, Plan, extents};
+use super::build::{Builder, Built, Crew, Plan, extents};
 use super::cost::work_ns;
 use super::{Blocks, Rotation, Schedule, ScheduleError, Serial, Wavefront};
 use crate::analysis::Dependences;
@@ -29,7 +29,7 @@ impl Considered {
         Considered { name, kind, uncut: false }
     }
 
-    pub(super) fn plan(&self) -> Plan<'_> {
+    fn plan(&self) -> Plan<'_> {
         let schedule: &dyn Schedule = match &self.kind {
             Kind::Blocks(blocks) => blocks,
             Kind::Rotation(rotation) => rotation,
@@ -38,6 +38,14 @@ impl Considered {
         };
         let wavefront = if let Kind::Wavefront(wavefront) = &self.kind { Some(wavefront) } else { None };
         Plan { schedule, wavefront, uncut: self.uncut }
+    }
+
+    /// Builds it, if it is not too large.
+    pub(super) fn build(&self, builder: Builder<'_>, crew: Crew<'_>) -> Result<Built, ScheduleError> {
+        if let Kind::Wavefront(wavefront) = &self.kind {
+            wavefront.check_tiles(&extents(builder.nest))?;
+        }
+        builder.build(self.plan(), crew)
     }
 }
 

@@ -254,7 +254,7 @@ impl<'a> Comparison<'a> {
     fn new(builder: Builder<'a>, crew: Crew<'a>, team: Crew<'a>) -> Comparison<'a> {
         let Builder { nest, dependences, .. } = builder;
         let mut list = candidates(nest, dependences);
-        let mut built: Vec<_> = list.iter().map(|one| builder.build(one.plan(), team)).collect();
+        let mut built: Vec<_> = list.iter().map(|one| one.build(builder, team)).collect();
         let is_parallel = |(one, built): (&Considered, &Result<Built, _>)| {
             !matches!(one.kind, Kind::Serial) && built.is_ok()
         };
@@ -264,7 +264,7 @@ impl<'a> Comparison<'a> {
                 Uncut::InPlace(_) => in_place(nest, dependences, &list, &built),
                 Uncut::Ghosts => with_ghosts(&list, &built),
             };
-            built.extend(more.iter().map(|one| builder.build(one.plan(), team)));
+            built.extend(more.iter().map(|one| one.build(builder, team)));
             list.extend(more);
         }
         let costs =
@@ -299,14 +299,14 @@ impl<'a> Comparison<'a> {
         if self.team.workers == self.crew.workers {
             return Ok(for_team);
         }
-        self.builder.build(self.list[number].plan(), self.crew)?.with_tasks(nest, self.crew)
+        self.list[number].build(self.builder, self.crew)?.with_tasks(nest, self.crew)
     }
 
     /// The verdicts on all of them, when number `best` is taken. The costs are those of the workers that run the loop.
     fn verdicts(&mut self, best: usize, same_bits: bool) -> Vec<Candidate> {
         if self.crew.workers < self.team.workers {
             for (one, cost) in self.list.iter().zip(&mut self.costs).filter(|(_, cost)| cost.is_ok()) {
-                *cost = self.builder.build(one.plan(), self.crew).map(|built| built.cost);
+                *cost = one.build(self.builder, self.crew).map(|built| built.cost);
             }
         }
         let taken = self.costs[best].as_ref().map_or(f64::INFINITY, Cost::here);

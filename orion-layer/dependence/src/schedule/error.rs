@@ -75,6 +75,19 @@ pub enum ScheduleError {
         "the loop is ordered, and what its iterations give is combined in their order: only the outermost variable can be cut"
     )]
     Combined,
+    /// It has more tiles than the runtime makes of its own accord.
+    #[error(
+        "it would have {rows} rows of {blocks} blocks, each of which has a list of what it touches: that is more than {most}. Run the loop \
+         over a part of its outer variable at a time"
+    )]
+    Tiles {
+        /// Rows of tiles.
+        rows: usize,
+        /// Tiles of a row.
+        blocks: usize,
+        /// The most tiles.
+        most: usize,
+    },
     /// Its arrays would have to lie in place, and cannot.
     #[error(transparent)]
     InPlace(#[from] InPlaceError),

@@ -48,17 +48,24 @@ impl Wavefront {
         }
         let pairs = (0..dims).flat_map(|outer| (0..dims).map(move |inner| (outer, inner)));
         let of = |(outer, inner): (usize, usize)| {
-            let reach = Reach::of(dependences, outer, inner)?;
-            let rows = if reach.by_index { extents[outer] } else { cells_for(extents[outer], 1, 2) };
+            let Reach { by_index, ahead } = Reach::of(dependences, outer, inner)?;
+            let rows = rows(extents[outer], by_index);
             let blocks = (work_ns / rows.max(1) as f64 / BLOCK_NS) as usize;
             // Of many rows, each in fewer blocks.
             let most = (MOST_TILES / rows.max(1)).clamp(BLOCKS[0], BLOCKS[1]);
             let blocks = blocks.clamp(BLOCKS[0], most).min(extents[inner]).max(1);
-            let fits = rows.checked_mul(blocks).is_some_and(|tiles| tiles <= MOST_TILES);
-            let Reach { by_index, ahead } = reach;
-            fits.then_some(Wavefront { outer, inner, by_index, ahead, blocks })
+            Some(Wavefront { outer, inner, by_index, ahead, blocks })
         };
         pairs.filter(|(outer, inner)| outer != inner).filter_map(of).collect()
+    }
+
+    /// Refuses more tiles than the runtime makes of its own accord.
+    pub(super) fn check_tiles(&self, extents: &[usize]) -> Result<(), ScheduleError> {
+        let rows = rows(extents[self.outer], self.by_index);
+        match rows.saturating_mul(self.blocks) {
+            0..=MOST_TILES => Ok(()),
+            _ => Err(ScheduleError::Tiles { rows, blocks: self.blocks, most: MOST_TILES }),
+        }
     }
 
     /// Blocks of the row before that a block has to be behind, beside those that come first in a row.
@@ -104,6 +111,11 @@ impl Wavefront {
             }
         }
     }
+}
+
+/// The rows into which a dimension of that many iterations is cut.
+fn rows(extent: usize, by_index: bool) -> usize {
+    if by_index { extent } else { cells_for(extent, 1, 2) }
 }
 
 /// How far dependences reach along the rows of a wavefront.
@@ -177,12 +189,14 @@ impl Schedule for Wavefront {
 mod tests {
     use super::*;
     use crate::analysis::analyze;
+    use crate::in_place::{CheckTasks, InPlace, InPlaceError};
     use crate::isl;
     use crate::loop_nest::{Access, Mode, NamedArray, Order};
+    use crate::schedule::{Team, Uncut, Verdict, choose};
     use serde_json::json;
 
-    /// The blocks of a row, where `rows` sweeps over `len` elements relax them in place; `None` if there is no wavefront.
-    fn blocks(rows: usize, len: usize) -> Option<usize> {
+    /// `rows` sweeps over `len` elements, which relax them in place.
+    fn sweeps(rows: usize, len: usize) -> LoopNest {
         let dims = isl::variables(&json!([[0, rows], [1, len - 1]]), "i");
         let mut nest = LoopNest::new("relax", Order::Ordered, Space::Dense, dims);
         nest.arrays.push(NamedArray { name: "a".into(), shape: vec![len], element_bytes: 8 });
@@ -190,11 +204,35 @@ mod tests {
             let subscripts = isl::subscripts(&json!([[constant, 0, 1]]));
             nest.accesses.push(Access { array: 0, subscripts, mode, text: "a".into(), line: 0 });
         }
-        let work_ns = 5.0 * (rows * len) as f64;
-        let found = Wavefront::all(&nest, &analyze(&nest), &[rows, len - 2], work_ns);
-        let along = found.into_iter().find(|found| found.outer == 0)?;
+        nest
+    }
+
+    /// The blocks of a row of their wavefront; `None` if it has too many tiles.
+    fn blocks(rows: usize, len: usize) -> Option<usize> {
+        let nest = sweeps(rows, len);
+        let (extents, work_ns) = ([rows, len - 2], 5.0 * (rows * len) as f64);
+        let found = Wavefront::all(&nest, &analyze(&nest), &extents, work_ns);
+        let along = found.into_iter().find(|found| found.outer == 0).unwrap();
         assert!(along.by_index);
-        Some(along.blocks)
+        along.check_tiles(&extents).ok().map(|()| along.blocks)
+    }
+
+    /// A loop that is serial since its tiles would be too many is told so.
+    #[test]
+    fn too_many_rows_are_a_reason() {
+        let nest = sweeps(MOST_TILES / 8 + 1, 1000);
+        let dependences = analyze(&nest);
+        let refuse = |_: &LoopNest, _: &InPlace| Err(InPlaceError { what: "no task is checked here".into() });
+        let team = Team { uncut: Some(Uncut::InPlace(CheckTasks(&refuse))), ..Team::of_one_host(2, false) };
+        let cut = |dim: usize, cells: usize| {
+            let (first, last) = nest.dims[dim].bounds.unwrap();
+            (0..=cells).map(|cell| first + (last - first) * cell as i64 / cells as i64).collect()
+        };
+        let choice = choose(&nest, &dependences, None, &cut, team).unwrap();
+        assert_eq!(choice.chosen(), "serial");
+        let said = choice.candidates.iter().find(|one| one.name.starts_with("wavefront: ")).unwrap();
+        let why = "it would have 16385 rows of 8 blocks, ";
+        assert!(matches!(&said.verdict, Verdict::Refused(said) if said.starts_with(why)), "{said:?}");
     }
 
     #[test]
