@@ -40,10 +40,10 @@ impl Considered {
         Plan { schedule, wavefront, uncut: self.uncut }
     }
 
-    /// Builds it, if it is not too large.
+    /// Builds it; a wavefront only if it does not have too many tiles.
     pub(super) fn build(&self, builder: Builder<'_>, crew: Crew<'_>) -> Result<Built, ScheduleError> {
         if let Kind::Wavefront(wavefront) = &self.kind {
-            wavefront.check_tiles(&extents(builder.nest))?;
+            wavefront.check_tiles(&extents(builder.nest), crew.workers)?;
         }
         builder.build(self.plan(), crew)
     }

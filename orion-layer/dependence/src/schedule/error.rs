@@ -75,7 +75,7 @@ pub enum ScheduleError {
         "the loop is ordered, and what its iterations give is combined in their order: only the outermost variable can be cut"
     )]
     Combined,
-    /// It has more tiles than the runtime makes of its own accord.
+    /// A wavefront of the runtime's own has more tiles than it makes. One that the program gives may have as many as it likes.
     #[error(
         "it would have {rows} rows of {blocks} blocks, each of which has a list of what it touches: that is more than {most}. Run the loop \
          over a part of its outer variable at a time"

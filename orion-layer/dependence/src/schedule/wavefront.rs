@@ -49,7 +49,7 @@ impl Wavefront {
         let pairs = (0..dims).flat_map(|outer| (0..dims).map(move |inner| (outer, inner)));
         let of = |(outer, inner): (usize, usize)| {
             let Reach { by_index, ahead } = Reach::of(dependences, outer, inner)?;
-            let rows = rows(extents[outer], by_index);
+            let rows = if by_index { extents[outer] } else { cells_for(extents[outer], 1, 2) };
             let blocks = (work_ns / rows.max(1) as f64 / BLOCK_NS) as usize;
             // Of many rows, each in fewer blocks.
             let most = (MOST_TILES / rows.max(1)).clamp(BLOCKS[0], BLOCKS[1]);
@@ -60,11 +60,12 @@ impl Wavefront {
     }
 
     /// Refuses more tiles than the runtime makes of its own accord.
-    pub(super) fn check_tiles(&self, extents: &[usize]) -> Result<(), ScheduleError> {
-        let rows = rows(extents[self.outer], self.by_index);
-        match rows.saturating_mul(self.blocks) {
+    pub(super) fn check_tiles(&self, extents: &[usize], workers: usize) -> Result<(), ScheduleError> {
+        let grid = self.grid(extents, workers);
+        let (rows, blocks) = (grid[self.outer], grid[self.inner]);
+        match rows.saturating_mul(blocks) {
             0..=MOST_TILES => Ok(()),
-            _ => Err(ScheduleError::Tiles { rows, blocks: self.blocks, most: MOST_TILES }),
+            _ => Err(ScheduleError::Tiles { rows, blocks, most: MOST_TILES }),
         }
     }
 
@@ -111,11 +112,6 @@ impl Wavefront {
             }
         }
     }
-}
-
-/// The rows into which a dimension of that many iterations is cut.
-fn rows(extent: usize, by_index: bool) -> usize {
-    if by_index { extent } else { cells_for(extent, 1, 2) }
 }
 
 /// How far dependences reach along the rows of a wavefront.
@@ -214,7 +210,7 @@ mod tests {
         let found = Wavefront::all(&nest, &analyze(&nest), &extents, work_ns);
         let along = found.into_iter().find(|found| found.outer == 0).unwrap();
         assert!(along.by_index);
-        along.check_tiles(&extents).ok().map(|()| along.blocks)
+        along.check_tiles(&extents, 2).ok().map(|()| along.blocks)
     }
 
     /// A loop that is serial since its tiles would be too many is told so.
