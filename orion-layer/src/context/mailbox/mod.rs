@@ -176,20 +176,17 @@ impl Mailbox {
         loop {
             let piece = &bytes[at.min(bytes.len())..bytes.len().min(at + PAYLOAD)];
             self.post(fabric, site, bytes.len(), failed, piece)?;
-            self.check_failures(fabric, site)?;
+            let longest = self.check_failures(fabric, site)?;
             if failed != 0 {
                 return Ok(());
             }
-            let mut longest = 0;
             for rank in 0..fabric.size() {
                 let frame = self.read(fabric, site, rank)?;
-                longest = longest.max(frame.whole);
                 let piece = &frame.payload[..frame.whole.saturating_sub(at).min(PAYLOAD)];
-                if frame.whole <= PAYLOAD {
-                    if at == 0 {
-                        on_reply(rank as Rank, piece)?;
-                    }
+                if longest <= PAYLOAD {
+                    on_reply(rank as Rank, piece)?;
                 } else {
+                    // Short ones wait for the long ones of lower ranks.
                     replies.resize(fabric.size(), Vec::new());
                     replies[rank].extend_from_slice(piece);
                 }
@@ -199,18 +196,19 @@ impl Mailbox {
                 break;
             }
         }
-        for (rank, bytes) in replies.iter().enumerate().filter(|(_, bytes)| !bytes.is_empty()) {
+        for (rank, bytes) in replies.iter().enumerate() {
             on_reply(rank as Rank, bytes)?;
         }
         Ok(())
     }
 
     /// The error of the worker that failed first, as far as one can tell; not this worker's own. If none has, that of
-    /// frames with different fingerprints. All workers see the same frames.
-    fn check_failures(&self, fabric: &dyn Fabric, site: Site) -> Result<()> {
-        let (mut culprit, mut stranger) = (None, None);
+    /// frames with different fingerprints. All workers see the same frames. Else how long the longest message is.
+    fn check_failures(&self, fabric: &dyn Fabric, site: Site) -> Result<usize> {
+        let (mut culprit, mut stranger, mut longest) = (None, None, 0);
         for rank in 0..fabric.size() {
             let frame = self.read(fabric, site, rank)?;
+            longest = longest.max(frame.whole);
             if frame.fingerprint != self.fingerprint {
                 stranger = stranger.or(Some(rank));
             }
@@ -228,8 +226,8 @@ impl Mailbox {
                     String::from_utf8_lossy(&frame.payload[..frame.whole.min(PAYLOAD)]).into_owned();
                 Err(Error::PeerFailed { site: site.to_string(), rank: rank as Rank, message })
             }
-            Some(_) => Ok(()),
-            None => stranger.map_or(Ok(()), |rank| {
+            Some(_) => Ok(longest),
+            None => stranger.map_or(Ok(longest), |rank| {
                 self.has_diverged.set(true);
                 let here = site.to_string();
                 Err(self.diverged(fabric, here.clone(), rank, here.as_bytes()))

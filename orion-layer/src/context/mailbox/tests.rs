@@ -140,6 +140,25 @@ fn all_hear_what_all_say_however_long() {
     }
 }
 
+/// Also where some messages need several frames, and others one.
+#[test]
+fn replies_come_by_rank_however_long_they_are() {
+    for lengths in [[PAYLOAD + 1, 0, 5], [5, 2 * PAYLOAD, PAYLOAD], [0, PAYLOAD + 1, 0]] {
+        let heard = on_threads(3, |copies, mailbox| {
+            let (bytes, mut heard) = (vec![7; lengths[copies.rank]], Vec::new());
+            let exchanged = mailbox.exchange(copies, Site::here(), Outcome::Value(&bytes), |rank, bytes| {
+                heard.push((rank, bytes.len()));
+                Ok(())
+            });
+            exchanged.map(|()| heard)
+        });
+        let expected: Vec<_> = (0..).zip(lengths).collect();
+        for heard in heard {
+            assert_eq!(heard.unwrap(), expected);
+        }
+    }
+}
+
 #[test]
 fn an_error_of_one_is_an_error_of_all_others() {
     let ended = on_threads(3, |copies, mailbox| {
