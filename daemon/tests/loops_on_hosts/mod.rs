@@ -158,6 +158,7 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
             println!("lacks: {}", w.text_file::<f32, 2>(&own, whitespace).unwrap_err());
         }
         "saves" => saves::save(w, file)?,
+        "fails to save" => saves::fail(w, file)?,
         "opens" => saves::print(w, file)?,
         "rebalances" => {
             println!("refused: {}", w.rebalance(Rebalance::by_time()).unwrap_err());

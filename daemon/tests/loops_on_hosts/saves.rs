@@ -56,6 +56,22 @@ pub(super) fn save(w: &mut Context<'_>, file: &Path) -> Result<()> {
     Ok(())
 }
 
+/// A save whose file on the second host is gone before it is in its place, while those of the others are whole.
+pub(super) fn fail(w: &mut Context<'_>, file: &Path) -> Result<()> {
+    let file = own(w, file);
+    let rows = w.uniform([41, 3], 0.0..1.0f64, 7)?;
+    let loses = w.worker().job().host() == 1;
+    let saved = w.save_checkpoint(&file, |c| {
+        c.array("rows", &rows)?;
+        for part in files(file.parent().unwrap()).iter().filter(|_| loses) {
+            fs::remove_file(part).unwrap();
+        }
+        Ok(())
+    });
+    println!("refused: {}", saved.unwrap_err());
+    Ok(())
+}
+
 type Dense = (Vec<f64>, Vec<f32>, Vec<f32>);
 type All<E> = (i32, (Vec<f64>, Vec<f32>, Vec<f32>, E), Vec<String>, Vec<u32>);
 
@@ -120,6 +136,12 @@ fn said(cluster: &Cluster, role: &str, per_host: u32) -> String {
 fn each_host_saves_what_its_workers_hold() {
     let Some(cluster) = Cluster::new(3) else { return };
     let folder = |host: usize| cluster.top.path().join(format!("checkpoint.{host}"));
+    assert_eq!(said(&cluster, "opens", 1), "none");
+    // A first save that fails leaves nothing, so that a program can begin anew.
+    said(&cluster, "fails to save", 1);
+    for host in 0..3 {
+        assert_eq!(files(&folder(host)), [PathBuf::new(); 0], "host {host}");
+    }
     assert_eq!(said(&cluster, "opens", 1), "none");
     let saved = said(&cluster, "saves", 2);
     let parts: Vec<PathBuf> = (0..3)

@@ -246,6 +246,11 @@ impl Context<'_> {
         }
         let (is_writer, number) = (writers.is_writer(), writers.file());
         let place = files::place(path, id, number);
+        let take_back = || {
+            if is_writer && number > 0 {
+                let _ = std::fs::remove_file(&place);
+            }
+        };
         let out = is_writer.then(|| NewFile::create(&place)).transpose();
         let out = self.agree_on_same(site, out)?;
         let contents = Contents::default();
@@ -271,19 +276,20 @@ impl Context<'_> {
                 Ok(())
             })?;
             contents.files = Files { id, others };
+            // What is complete stays only if all of it is: a part alone keeps programs from beginning anew.
             let ended = out.take_if(|_| number > 0).map_or(Ok(()), |mut out| {
                 out.write(&files::tail(id, number))?;
                 out.finish()
             });
-            self.agree_on_same(site, ended)?;
+            self.agree_on_same(site, ended).inspect_err(|_| take_back())?;
         }
         let finished = out.map_or(Ok(()), |out| finish(out, &contents));
         let finished = self.agree_on_same(site, finished);
         match finished {
             // Nothing refers to the files of the last save any more.
             Ok(()) if is_writer => files::remove_old(path, id),
-            Err(_) if is_writer && number > 0 => drop(std::fs::remove_file(&place)),
-            _ => {}
+            Err(_) => take_back(),
+            Ok(()) => {}
         }
         finished
     }
