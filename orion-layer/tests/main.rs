@@ -43,6 +43,7 @@ mod schedules;
 mod served;
 mod served_homes;
 mod served_keys;
+mod short_of_areas;
 mod slices;
 mod slices_effects;
 mod soundness;

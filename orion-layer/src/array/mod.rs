@@ -20,6 +20,7 @@ pub(crate) mod wire;
 pub use self::dense::DistArray;
 pub use self::npy::NpyElement;
 pub use self::npy_as::FromNumber;
+pub(crate) use self::sparse::withdraw_left;
 pub use self::sparse::{LocalEntries, SparseArray};
 pub use self::value::Value;
 pub use crate::contract::Layout;

@@ -301,6 +301,15 @@ impl LoopPlan {
         }
     }
 
+    /// Gives memory of the job back, of a plan by which no pass runs any more.
+    pub(super) fn give_back(&self, worker: &mut Worker) {
+        if let Some(claims) = self.free.as_ref().and_then(|free| free.claims.get())
+            && let Err(error) = claims.delete(worker)
+        {
+            tracing::warn!(loop_name = self.nest.name, %error, "the words of tiles stay until the job ends");
+        }
+    }
+
     /// About how much memory it takes, in no unit.
     pub(super) fn weight(&self) -> usize {
         let tasks_of =

@@ -1,5 +1,6 @@
 //! The plans of a program's loops, as long as they may be needed again.
 use super::LoopPlan;
+use crate::array::withdraw_left;
 use crate::context::Context;
 use crate::relax::LoopReport;
 use crate::site::Site;
@@ -45,6 +46,8 @@ struct Plans {
     known: HashMap<Key, Kept>,
     /// Of each loop, the last plan that was dropped, with what those before it have cost.
     past: HashMap<Site, Rc<LoopPlan>>,
+    /// Those that were dropped, and still have memory of the job.
+    left: Vec<Rc<LoopPlan>>,
     /// Of all that are known.
     weight: usize,
     uses: u64,
@@ -88,6 +91,7 @@ impl Context<'_> {
     /// worker, so that all make a plan anew or none does.
     pub(super) fn keep_plan(&mut self, key: Key, plan: Rc<LoopPlan>) {
         let dropped = self.dropped_arrays.take();
+        dropped.iter().for_each(|number| withdraw_left(self, *number));
         if self.extensions.get::<Plans>().is_none() {
             self.extensions.put(Plans::default());
         }
@@ -102,6 +106,9 @@ impl Context<'_> {
             plans.weight -= before.weight;
         }
         plans.make_room();
+        for plan in std::mem::take(&mut plans.left) {
+            plan.give_back(self.fabric.worker);
+        }
     }
 }
 
@@ -124,6 +131,7 @@ impl Plans {
             }
             plan.reports.take().into_iter().for_each(|report| LoopReport::collect(&mut reports, report));
             plan.reports.replace(reports);
+            self.left.push(plan.clone());
             self.past.insert(site, plan);
         }
     }

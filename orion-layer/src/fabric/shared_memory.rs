@@ -149,6 +149,14 @@ impl<'w> SharedMemory<'w> {
         self.hosts.iter().position(|ranks| ranks.contains(&(rank as Rank))).unwrap_or_default()
     }
 
+    /// Gives the memory back of this worker's parcels whose names begin so.
+    pub(crate) fn withdraw_all(&mut self, begin: &str) -> Result<()> {
+        while let Some(at) = self.offered.iter().position(|(offered, _)| offered.starts_with(begin)) {
+            self.offered.swap_remove(at).1.delete(self.worker)?;
+        }
+        Ok(())
+    }
+
     /// Shows parcels of these lengths to one host or, if that is `None`, to all. The area begins with a table of where the parcels
     /// do, and where the last ends.
     fn offer_to(

@@ -176,6 +176,7 @@ mod together;
 
 pub use self::iterate::LocalEntries;
 use self::shared::SharedEntries;
+pub(crate) use self::shared::withdraw_left;
 
 /// Slices of entries.
 #[derive(Debug)]

@@ -25,7 +25,7 @@ impl<T: Value, const N: usize> SharedEntries<T, N> {
         number: u64,
         placed: &PlacedEntries<T, N>,
     ) -> Result<SharedEntries<T, N>> {
-        let name = format!("orion/{number}/shared/{}", context.next_number());
+        let name = format!("{}{}", names(number), context.next_number());
         let each = 4 * N + fixed_len::<T>().unwrap_or(0);
         let head = 8 * placed.starts.len();
         let parcel = Parcels::OneForAll(head + placed.entries.len() * each);
@@ -64,6 +64,19 @@ impl<T: Value, const N: usize> SharedEntries<T, N> {
             }
             Ok(())
         })
+    }
+}
+
+/// How the names of the parcels of an array begin.
+fn names(number: u64) -> String {
+    format!("orion/{number}/shared/")
+}
+
+/// Gives the memory back by which workers showed each other the entries of an array whose handle is gone here: no loop runs over them
+/// any more.
+pub(crate) fn withdraw_left(context: &mut Context<'_>, number: u64) {
+    if let Err(error) = context.fabric.withdraw_all(&names(number)) {
+        tracing::warn!(number, %error, "entries that were shown to others stay until the job ends");
     }
 }
 

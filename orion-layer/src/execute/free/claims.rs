@@ -2,6 +2,7 @@
 use crate::error::Result;
 use crate::fabric::attach_to;
 use hectare_dsm::{Area, AreaSpec, Opened, Worker};
+use std::cell::RefCell;
 use std::time::Duration;
 
 /// How long a worker waits for the words that worker 0 has made.
@@ -10,8 +11,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(20);
 /// The words of one loop.
 #[derive(Debug)]
 pub(in crate::execute) struct Claims {
-    // Held by worker 0: the area is open for as long as the plan exists.
-    _mine: Option<Opened<u64>>,
+    /// Held by worker 0: the area is open for as long as the plan exists.
+    mine: RefCell<Option<Opened<u64>>>,
     words: Area<u64>,
     tiles: usize,
 }
@@ -38,7 +39,13 @@ impl Claims {
             }
             _ => None,
         };
-        Ok(Claims { _mine: mine, words: attach_to(worker, "a loop", &name, 0, TIME_LIMIT)?, tiles })
+        let words = attach_to(worker, "a loop", &name, 0, TIME_LIMIT)?;
+        Ok(Claims { mine: RefCell::new(mine), words, tiles })
+    }
+
+    /// Gives the memory back, of a loop that is not run again.
+    pub(in crate::execute) fn delete(&self, worker: &mut Worker) -> Result<()> {
+        self.mine.take().map_or(Ok(()), |mine| Ok(mine.delete(worker)?))
     }
 
     /// How far each tile is in pass `pass`, which is not 0. Of a tile whose parts this worker holds it is the truth: who

@@ -1,0 +1,58 @@
+//! Jobs that have few areas: what a program does not use any more is given back.
+use hectare_dsm::Job;
+use hectare_orion::schedule::Dynamic;
+use hectare_orion::{Context, Result, parallel_for, run_on};
+
+/// How many areas the job has.
+fn areas(w: &mut Context<'_>) -> usize {
+    w.barrier().unwrap();
+    let areas = w.worker().job().areas().unwrap().len();
+    w.barrier().unwrap();
+    areas
+}
+
+/// Runs a loop whose tiles are taken as they come free, over arrays of its own.
+fn taken_as_they_come_free(w: &mut Context<'_>) -> Result<()> {
+    let (mut a, mut b) = (w.zeros::<u64, 1>([40])?, w.zeros::<u64, 1>([40])?);
+    parallel_for!(w, unordered, write [a, b], schedule = Dynamic; for i in 0..40 {
+        for j in 0..40 {
+            a[i] += 1;
+            b[j] += 1;
+        }
+    })?;
+    a.delete(w)?;
+    b.delete(w)
+}
+
+/// Runs a loop over entries of its own that say what it touches: workers show them each other to find out.
+fn inspected(w: &mut Context<'_>) -> Result<()> {
+    let entries = w.entries([400], 400, |k| ([k], (k * 7919 % 300) as u32))?;
+    let mut a = w.zeros::<f32, 2>([300, 8])?;
+    parallel_for!(w, unordered, read entries, write a; for ((_i), row) in entries {
+        let row = *row as usize;
+        for k in 0..8 {
+            a[[row, k]] += 1.0;
+        }
+    })?;
+    let found = w.explain().iter().any(|one| one.inspected.is_some());
+    assert!(found, "{}", w.explain());
+    a.delete(w)
+}
+
+#[test]
+fn loops_whose_arrays_are_gone_leave_no_areas() {
+    for run in [taken_as_they_come_free, inspected] {
+        run_on(&Job::builder().embedded().unwrap(), 2, |w| {
+            for _ in 0..3 {
+                run(w)?;
+            }
+            let before = areas(w);
+            for _ in 0..10 {
+                run(w)?;
+            }
+            assert_eq!(areas(w), before);
+            Ok(())
+        })
+        .unwrap();
+    }
+}
