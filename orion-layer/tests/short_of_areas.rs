@@ -1,5 +1,6 @@
 //! Jobs that have few areas: what a program does not use any more is given back.
 use hectare_dsm::Job;
+use hectare_orion::relax::{Consistency, Sum};
 use hectare_orion::schedule::Dynamic;
 use hectare_orion::{Context, Result, parallel_for, run_on};
 
@@ -51,6 +52,67 @@ fn loops_whose_arrays_are_gone_leave_no_areas() {
                 run(w)?;
             }
             assert_eq!(areas(w), before);
+            Ok(())
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn arrays_of_failed_passes_give_their_memory_back() {
+    for kind in ["written", "relaxed", "buffered", "in place", "free"] {
+        run_on(&Job::builder().embedded().unwrap(), 2, |w| {
+            let fail = |w: &mut Context<'_>| -> Result<()> {
+                let mut a = w.zeros::<f32, 1>([40])?;
+                let failed = match kind {
+                    "written" => parallel_for!(w, unordered, write a; for i in 0..40 {
+                        assert!(i != 30, "an accident");
+                        a[i] += 1.0;
+                    }),
+                    "free" => {
+                        let mut b = w.zeros::<f32, 1>([40])?;
+                        let failed = parallel_for!(w, unordered, write [a, b], schedule = Dynamic;
+                        for i in 0..40 {
+                            for j in 0..40 {
+                                assert!(i + j != 30, "an accident");
+                                a[i] += 1.0;
+                                b[j] += 1.0;
+                            }
+                        });
+                        b.delete(w)?;
+                        failed
+                    }
+                    "in place" => parallel_for!(w, ordered, write a; for i in 1..40 {
+                        assert!(i != 30, "an accident");
+                        a[i] += a[i - 1];
+                    }),
+                    "relaxed" => parallel_for!(w, unordered, relax a, consistency = Consistency::Bsp;
+                    for i in 0..40 {
+                        assert!(i != 30, "an accident");
+                        a.add(i, 1.0);
+                    }),
+                    _ => {
+                        let mut b = w.buffered(a, Sum)?;
+                        let failed = parallel_for!(w, unordered, buffer b, consistency = Consistency::Bsp;
+                        for i in 0..40 {
+                            assert!(i != 30, "an accident");
+                            b.add(i, 1.0);
+                        });
+                        a = b.into_parts(w)?.0;
+                        failed
+                    }
+                };
+                failed.expect_err("one worker panics");
+                a.delete(w)
+            };
+            for _ in 0..3 {
+                fail(w)?;
+            }
+            let before = areas(w);
+            for _ in 0..10 {
+                fail(w)?;
+            }
+            assert_eq!(areas(w), before, "{kind}");
             Ok(())
         })
         .unwrap();

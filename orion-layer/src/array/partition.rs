@@ -51,6 +51,8 @@ pub(crate) struct Partition<T: Element> {
     rests_open: bool,
     /// On several hosts, whether its owner has lent it: workers of its host read it in place, and others are sent it when they ask.
     rests_lent: bool,
+    /// Whether this worker was responsible for it when a pass failed.
+    was_abandoned: bool,
 }
 
 impl<T: Element> Partition<T> {
@@ -102,6 +104,7 @@ impl<T: Element> Partition<T> {
                 runs,
                 rests_open: false,
                 rests_lent: false,
+                was_abandoned: false,
             };
             made.restamp();
             parts.push(made);
@@ -375,12 +378,31 @@ impl<T: Element> Partition<T> {
     pub(crate) fn abandon(&mut self) {
         self.restamp();
         (self.rests_open, self.rests_lent) = (false, false);
-        self.hold = Hold::Elsewhere;
+        let hold = std::mem::replace(&mut self.hold, Hold::Elsewhere);
+        self.was_abandoned |= !matches!(hold, Hold::Elsewhere);
     }
 
     /// Gives its memory back, if this worker is responsible for it.
     pub(crate) fn delete(self, worker: &mut Worker) -> Result<()> {
         self.hold.delete(worker)
+    }
+
+    /// Gives the memory back of one that a failed pass has left behind: who let go of it takes it over again, or who was given it and has
+    /// not taken it, or who comes first where it was left to that one.
+    pub(crate) fn delete_left(self, worker: &mut Worker) -> Result<()> {
+        let owned = match self.was_abandoned {
+            true => worker.claim::<T>(self.area.name()).map(|claimed| Some(claimed.owned)),
+            false => match self.area.try_take(worker) {
+                Ok(None) => self.area.try_acquire(worker),
+                taken => taken,
+            },
+        };
+        match owned {
+            Ok(Some(owned)) => Ok(owned.delete(worker)?),
+            // Another worker has it, or was first.
+            Ok(None) | Err(Error::Deleted { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

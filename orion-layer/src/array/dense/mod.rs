@@ -363,8 +363,11 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         let site = Site::here();
         // Whoever is not here yet may still read.
         context.exchange(site, Outcome::Value(&[]), |_, _| Ok(()))?;
-        let mut deleted =
-            self.parts.drain(..).try_for_each(|partition| partition.delete(context.fabric.worker));
+        let is_left = self.poisoned.is_some();
+        let mut deleted = self.parts.drain(..).try_for_each(|partition| match is_left {
+            true => partition.delete_left(context.fabric.worker),
+            false => partition.delete(context.fabric.worker),
+        });
         deleted = deleted.and(self.edges.delete(context.fabric.worker));
         deleted = deleted.and(self.replica.delete(context.fabric.worker));
         context.agree_on(site, deleted)
