@@ -1,8 +1,9 @@
-//! Jobs that have few areas: what a program does not use any more is given back.
+//! Jobs that have few areas: what a program does not use any more is given back, and a worker that gets no memory is named at once.
 use hectare_dsm::Job;
 use hectare_orion::relax::{Consistency, Sum};
 use hectare_orion::schedule::Dynamic;
 use hectare_orion::{Context, Result, parallel_for, run_on};
+use std::time::{Duration, Instant};
 
 /// How many areas the job has.
 fn areas(w: &mut Context<'_>) -> usize {
@@ -117,4 +118,31 @@ fn arrays_of_failed_passes_give_their_memory_back() {
         })
         .unwrap();
     }
+}
+
+/// The last area goes to one worker, and the other lacks one: nobody waits for what is not made.
+#[test]
+fn a_worker_that_lacks_memory_for_a_relaxed_loop_is_named_at_once() {
+    let (since, mut refused) = (Instant::now(), 0);
+    for most in 4..60 {
+        let job = Job::builder().max_areas(most).embedded().unwrap();
+        let ended = run_on(&job, 2, |w| {
+            let mut a = w.zeros::<f32, 1>([40])?;
+            let (b, c) = (w.zeros::<f32, 1>([40])?, w.zeros::<f32, 1>([40])?);
+            let (mut b, mut c) = (w.buffered(b, Sum)?, w.served(c, Sum)?);
+            parallel_for!(w, unordered, relax a, buffer b, serve c, consistency = Consistency::Bsp;
+            for i in 0..40 {
+                a.add(i, 1.0);
+                b.add(i, 1.0);
+                c.add(i, 1.0);
+            })
+        });
+        if let Err(error) = ended {
+            assert!(error.to_string().contains("area slots are taken"), "{most} areas: {error}");
+            refused += 1;
+        }
+    }
+    assert!((20..50).contains(&refused), "{refused}");
+    // Less than any time limit of the loop layer, many times.
+    assert!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
 }

@@ -204,6 +204,14 @@ pub trait LoopArray {
     fn ask(&self, _worker: &Worker) -> Result<()> {
         Ok(())
     }
+    /// Makes what others will look for in [`LoopArray::enter`], if it is not there: a worker that has no memory for it says so before
+    /// they do. Whether others have still to be found, the same on all workers.
+    ///
+    /// # Errors
+    /// Of memory.
+    fn make_shared(&mut self, _worker: &mut Worker, _params: &PassParams) -> Result<bool> {
+        Ok(false)
+    }
     /// Begins a pass in which the array is relaxed or buffered, and open. Whether it takes part in clocks.
     ///
     /// # Errors

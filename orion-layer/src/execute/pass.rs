@@ -310,13 +310,7 @@ impl Context<'_> {
     ) -> Result<Clocks> {
         let mut relaxed = relaxed(plan, arrays);
         let clock_table = self.clock_table()?;
-        let opened = relaxed.iter_mut().try_for_each(|array| array.open(self.fabric.worker));
-        let opened = planned.and(opened).and_then(|()| clock_table.reset(self.fabric.worker));
         let spans_hosts = self.fabric.spans_hosts();
-        if opened.is_err() || !spans_hosts {
-            // Each reads what others have opened. On several hosts all read what was published when the last loop ended.
-            self.agree_on(head.site, opened)?;
-        }
         let (me, workers) = (self.rank() as usize, self.size());
         // Nobody can write what lies on another host.
         let in_copies = spans_hosts
@@ -326,6 +320,17 @@ impl Context<'_> {
             plan.report(head.relax).note_sharing(in_copies);
         }
         let params = PassParams { relax: head.relax, in_copies, me, workers };
+        let opened = relaxed.iter_mut().try_for_each(|array| array.open(self.fabric.worker));
+        let opened = planned.and(opened).and_then(|()| clock_table.reset(self.fabric.worker));
+        let made = opened.and_then(|()| {
+            let mut all = relaxed.iter_mut();
+            all.try_fold(false, |is_new, array| Ok(array.make_shared(self.fabric.worker, &params)? || is_new))
+        });
+        if !spans_hosts || !matches!(made, Ok(false)) {
+            // Each reads what others have opened, and finds what they have made. On several hosts all read what was published when the last
+            // loop ended.
+            self.agree_on(head.site, made)?;
+        }
         // The rules see the values of before the pass.
         let entered = guarded(&plan.nest, me as Rank, || {
             Clocks::enter(clock_table, params, self.timeout, self.fabric.worker, &mut relaxed)

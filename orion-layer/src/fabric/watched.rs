@@ -13,8 +13,11 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Watched<T: Element> {
     mine: Mine<T>,
+    /// None until they are found.
     all: Vec<Area<T>>,
     me: usize,
+    /// `SET/NAME`.
+    name: String,
 }
 
 /// The area that this worker writes. It is open for as long as this value exists.
@@ -25,29 +28,35 @@ enum Mine<T: Element> {
 }
 
 impl<T: Element> Watched<T> {
-    /// Makes that of this worker, `SET/NAME/RANK` of `len` elements, and finds those of the others. What a worker has of one set is
-    /// published in one state. All workers call this.
-    pub(crate) fn meet(
-        worker: &mut Worker,
-        set: &str,
-        name: &str,
-        len: usize,
-        workers: usize,
-    ) -> Result<Watched<T>> {
+    /// Makes that of this worker, `SET/NAME/RANK` of `len` elements. What a worker has of one set is published in one state. All workers
+    /// call this, and before they look for those of the others ([`Watched::find`]) they agree that each could: who waits for what another
+    /// has no memory for learns of that at a time limit.
+    pub(crate) fn make(worker: &mut Worker, set: &str, name: &str, len: usize) -> Result<Watched<T>> {
         let me = worker.rank() as usize;
-        let name = |rank: usize| format!("{set}/{name}/{rank}");
+        let name = format!("{set}/{name}");
+        let spec = AreaSpec::new(part(&name, me));
         let mine = match spans_hosts(worker) {
-            true => {
-                Mine::Published(worker.create(AreaSpec::new(name(me)).group(format!("{set}/{me}")), len)?)
-            }
+            true => Mine::Published(worker.create(spec.group(format!("{set}/{me}")), len)?),
             false => {
-                let made = worker.create::<T>(AreaSpec::new(name(me)).copies(0), len)?;
+                let made = worker.create::<T>(spec.copies(0), len)?;
                 Mine::Open(made.open(worker).map_err(Error::from)?)
             }
         };
-        let names: Vec<_> = (0..workers).map(|rank| (name(rank), rank)).collect();
-        let all = attach_to_all(worker, "a relaxed loop", &names, TIME_LIMIT)?;
-        Ok(Watched { mine, all, me })
+        Ok(Watched { mine, all: Vec::new(), me, name })
+    }
+
+    /// Finds those of the others, unless they are known. All workers call this.
+    pub(crate) fn find(&mut self, worker: &mut Worker, workers: usize) -> Result<()> {
+        if self.all.is_empty() {
+            let names: Vec<_> = (0..workers).map(|rank| (part(&self.name, rank), rank)).collect();
+            self.all = attach_to_all(worker, "a relaxed loop", &names, TIME_LIMIT)?;
+        }
+        Ok(())
+    }
+
+    /// Whether those of the others are known.
+    pub(crate) fn is_found(&self) -> bool {
+        !self.all.is_empty()
     }
 
     /// Whether others see what is written when it is published, and not at once.
@@ -94,6 +103,10 @@ impl<T: Element> Watched<T> {
         }
         Ok(())
     }
+}
+
+fn part(name: &str, rank: usize) -> String {
+    format!("{name}/{rank}")
 }
 
 /// Elements that may change while they are read, or that are of one state.

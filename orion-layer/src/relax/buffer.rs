@@ -63,22 +63,28 @@ impl<T: Additive, A: Apply<T>> Contributions<T, A> {
         self.ring.map_or(Ok(()), |ring| ring.delete(worker))
     }
 
+    /// Makes what this worker shows, if that was not done before; whether others have still to be found.
+    pub(super) fn make(&mut self, worker: &mut Worker, number: u64, len: usize) -> Result<bool> {
+        let ring = match &self.ring {
+            Some(ring) => ring,
+            None => {
+                let set = format!("orion/{number}/buffer");
+                self.ring.insert(Ring::make(worker, &set, (len, 1))?)
+            }
+        };
+        Ok(!ring.is_found())
+    }
+
     /// Begins a pass over an array of these elements and helper values.
     pub(super) fn prepare(
         &mut self,
         worker: &mut Worker,
-        number: u64,
         (extent, has_rows): (Extent, bool),
         params: &PassParams,
     ) -> Result<()> {
         let len = extent.len;
-        let ring = match &mut self.ring {
-            Some(ring) => ring,
-            None => {
-                let set = format!("orion/{number}/buffer");
-                self.ring.insert(Ring::meet(worker, &set, (len, 1), params.workers)?)
-            }
-        };
+        let ring = self.ring.as_mut().ok_or_else(unprepared)?;
+        ring.find(worker, params.workers)?;
         ring.enter(worker)?;
         self.beside.reset(len, has_rows);
         self.touched.reset(len);

@@ -317,13 +317,17 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for BufferArg<'_, T, N,
         self.all.state.as_ref().map_or(Ok(()), |state| state.ask(worker))
     }
 
+    fn make_shared(&mut self, worker: &mut Worker, _params: &PassParams) -> Result<bool> {
+        let Buffered { target, contributions, .. } = &mut *self.all;
+        let made = contributions.make(worker, target.number(), target.len());
+        made.map_err(|error| error.of_array(target.name(), "what a worker contributes to it"))
+    }
+
     fn enter(&mut self, worker: &mut Worker, params: &PassParams) -> Result<bool> {
         self.params = Some(*params);
         let all = &mut *self.all;
-        let (number, len) = (all.target.number(), all.target.len());
-        let extent = Extent { head: params.relax.tail.head(&all.target.shape()), len };
-        let prepared = all.contributions.prepare(worker, number, (extent, N > 1), params);
-        prepared.map_err(|error| error.of_array(all.target.name(), "what a worker contributes to it"))?;
+        let extent = Extent { head: params.relax.tail.head(&all.target.shape()), len: all.target.len() };
+        all.contributions.prepare(worker, (extent, N > 1), params)?;
         match self.all.is_kept() {
             true => self.mirror = self.all.kept.take().map(|kept| kept.mirror),
             false => self.copy_from_others(worker)?,

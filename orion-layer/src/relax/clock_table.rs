@@ -49,7 +49,8 @@ fn bell(size: usize) -> usize {
 impl ClockTable {
     /// Makes the words of this worker and finds those of the others. All workers call this.
     pub(crate) fn open(worker: &mut Worker, size: usize) -> Result<ClockTable> {
-        let words = Watched::meet(worker, "orion/clocks", "words", bell(size) + 1, size)?;
+        let mut words = Watched::make(worker, "orion/clocks", "words", bell(size) + 1)?;
+        words.find(worker, size)?;
         Ok(ClockTable { bell: words.area(0).clone(), words: RefCell::new(words), size, me: worker.rank() })
     }
 

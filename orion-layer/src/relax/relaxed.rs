@@ -140,6 +140,13 @@ impl<T: Additive, const N: usize> LoopArray for Relaxed<'_, T, N> {
         }
     }
 
+    fn make_shared(&mut self, worker: &mut Worker, params: &PassParams) -> Result<bool> {
+        match params.in_copies {
+            true => self.array.make_copy(worker),
+            false => Ok(false),
+        }
+    }
+
     fn enter(&mut self, worker: &mut Worker, params: &PassParams) -> Result<bool> {
         if params.workers == 1 {
             // Nobody else is there to read or write it: it is as exact as it would be under `&mut`.

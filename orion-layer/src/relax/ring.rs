@@ -72,13 +72,8 @@ impl<T: Element, S: Element> Sent<'_, T, S> {
 }
 
 impl<T: Element, S: Element> Ring<T, S> {
-    /// Makes the slots for an array of `len` elements, or rows of `unit`, and finds those of the others.
-    pub(crate) fn meet(
-        worker: &mut Worker,
-        set: &str,
-        (len, unit): (usize, usize),
-        workers: usize,
-    ) -> Result<Ring<T, S>> {
+    /// Makes the slots of this worker for an array of `len` elements, or rows of `unit`.
+    pub(crate) fn make(worker: &mut Worker, set: &str, (len, unit): (usize, usize)) -> Result<Ring<T, S>> {
         if u32::try_from(len).is_err() {
             let what = format!("{len} elements to which loops contribute: at most {}", u32::MAX);
             return Err(Error::Invalid(what));
@@ -86,17 +81,30 @@ impl<T: Element, S: Element> Ring<T, S> {
         let slots = slots_for(spans_hosts(worker), len * unit);
         let all = slots.slots() * len;
         Ok(Ring {
-            lengths: Watched::meet(worker, set, "lengths", slots.slots() + 1, workers)?,
-            elements: Watched::meet(worker, set, "elements", all, workers)?,
-            updates: Watched::meet(worker, set, "updates", all * unit, workers)?,
+            lengths: Watched::make(worker, set, "lengths", slots.slots() + 1)?,
+            elements: Watched::make(worker, set, "elements", all)?,
+            updates: Watched::make(worker, set, "updates", all * unit)?,
             sights: match size_of::<S>() {
                 0 => None,
-                _ => Some(Watched::meet(worker, set, "sights", all * unit, workers)?),
+                _ => Some(Watched::make(worker, set, "sights", all * unit)?),
             },
             slots,
             most: len,
             unit,
         })
+    }
+
+    /// Finds those of the others.
+    pub(crate) fn find(&mut self, worker: &mut Worker, workers: usize) -> Result<()> {
+        self.lengths.find(worker, workers)?;
+        self.elements.find(worker, workers)?;
+        self.updates.find(worker, workers)?;
+        self.sights.as_mut().map_or(Ok(()), |sights| sights.find(worker, workers))
+    }
+
+    /// Whether those of the others are known.
+    pub(crate) fn is_found(&self) -> bool {
+        self.lengths.is_found()
     }
 
     pub(crate) fn delete(self, worker: &mut Worker) -> Result<()> {

@@ -91,23 +91,29 @@ impl<T: Element> Replica<T> {
         Ok(())
     }
 
-    /// Makes what this worker shows, and finds that of the others, if that was not done before.
-    pub(crate) fn prepare(
-        &mut self,
-        worker: &mut Worker,
-        number: u64,
-        len: usize,
-        params: &PassParams,
-    ) -> Result<()> {
-        if self.shared.is_some() {
-            return Ok(());
+    /// Makes what this worker shows, if that was not done before; whether others have still to be found.
+    pub(crate) fn make(&mut self, worker: &mut Worker, number: u64, len: usize) -> Result<bool> {
+        if let Some(shared) = &self.shared {
+            return Ok(!shared.stamps.is_found());
         }
         let set = format!("orion/{number}/copies");
-        self.shared = Some(Shared {
-            sums: Watched::meet(worker, &set, "sums", SLOTS * len, params.workers)?,
-            stamps: Watched::meet(worker, &set, "stamps", len.div_ceil(BLOCK) + 1, params.workers)?,
-        });
-        Ok(())
+        let sums = Watched::make(worker, &set, "sums", SLOTS * len)?;
+        match Watched::make(worker, &set, "stamps", len.div_ceil(BLOCK) + 1) {
+            Ok(stamps) => self.shared = Some(Shared { sums, stamps }),
+            Err(error) => {
+                // The error that came first counts.
+                let _ = sums.delete(worker);
+                return Err(error);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Finds what the others show.
+    pub(crate) fn find(&mut self, worker: &mut Worker, params: &PassParams) -> Result<()> {
+        let Shared { sums, stamps } = self.shared.as_mut().ok_or_else(unprepared)?;
+        sums.find(worker, params.workers)?;
+        stamps.find(worker, params.workers)
     }
 }
 

@@ -127,6 +127,11 @@ impl<T: Additive, const N: usize, A: Apply<T>> LoopArray for ServedArg<'_, T, N,
         self.base.close(worker)
     }
 
+    fn make_shared(&mut self, _worker: &mut Worker, _params: &PassParams) -> Result<bool> {
+        // What it is announced by was made with that.
+        Ok(self.state.is_new())
+    }
+
     fn enter(&mut self, worker: &mut Worker, params: &PassParams) -> Result<bool> {
         self.base.copy_from_others(worker)?;
         self.state.enter(worker, params.relax.consistency)?;

@@ -27,7 +27,8 @@ pub(super) struct Sending<T: Element, S: Element> {
     pub(super) keys: Vec<u32>,
 }
 
-/// Finds out who merges what, and makes the way there, with room for `capacity` keys of this worker's in a clock. All workers call this.
+/// Makes what says who merges what, and the way there, with room for `capacity` keys of this worker's in a clock. All workers call this,
+/// and then find what the others have made.
 pub(super) fn make<T: Element, S: Element>(
     worker: &mut Worker,
     name: &str,
@@ -36,7 +37,7 @@ pub(super) fn make<T: Element, S: Element>(
     workers: usize,
 ) -> Result<(Homes, Carrier<T, S>)> {
     if spans_hosts(worker) {
-        let lists = Lists::meet(worker, &format!("{name}/sent"), (blocks.keys, blocks.unit), workers)?;
+        let lists = Lists::make(worker, &format!("{name}/sent"), (blocks.keys, blocks.unit))?;
         let sending = Sending { lists, next: List::new(), keys: Vec::new() };
         return Ok((Homes::of_copy(worker, name, blocks)?, Carrier::Sent(sending)));
     }
@@ -50,6 +51,22 @@ impl<T: Element, S: Element> Carrier<T, S> {
         match self {
             Carrier::Shared(ring) => ring.delete(worker),
             Carrier::Sent(sending) => sending.lists.delete(worker),
+        }
+    }
+
+    /// Finds what the others have made.
+    pub(super) fn find(&mut self, worker: &mut Worker, workers: usize) -> Result<()> {
+        match self {
+            Carrier::Shared(ring) => ring.find(worker),
+            Carrier::Sent(sending) => sending.lists.find(worker, workers),
+        }
+    }
+
+    /// Whether that may not be known, beside what [`Homes`] has.
+    pub(super) fn is_found(&self) -> bool {
+        match self {
+            Carrier::Shared(_) => true,
+            Carrier::Sent(sending) => sending.lists.is_found(),
         }
     }
 

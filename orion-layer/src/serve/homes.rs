@@ -27,7 +27,7 @@ const CHANGES: usize = 1;
 const RANK_BITS: u32 = 16;
 
 impl Homes {
-    /// All workers call this.
+    /// All workers call this, and then [`Homes::find`].
     pub(super) fn make(worker: &mut Worker, name: &str, blocks: &Blocks, workers: usize) -> Result<Homes> {
         let words = blocks.count().div_ceil(64) + AFTER;
         let users = WorkerAreas::make(worker, &format!("{name}/users"), words, workers)?;
@@ -41,6 +41,17 @@ impl Homes {
         let users = WorkerAreas::alone(worker, &format!("{name}/users"), words)?;
         let versions = WorkerAreas::alone(worker, &format!("{name}/versions"), blocks.count())?;
         Ok(Homes { users, versions, workers: 1, me: 0, in_copies: true })
+    }
+
+    /// Finds what the others have made.
+    pub(super) fn find(&mut self, worker: &mut Worker) -> Result<()> {
+        self.users.find(worker)?;
+        self.versions.find(worker)
+    }
+
+    /// Whether that is known.
+    pub(super) fn is_found(&self) -> bool {
+        self.users.is_found() && self.versions.is_found()
     }
 
     pub(super) fn delete(self, worker: &mut Worker) -> Result<()> {

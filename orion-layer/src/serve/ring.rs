@@ -29,7 +29,7 @@ pub(super) struct Ring<T: Element, S: Element> {
 }
 
 impl<T: Element, S: Element> Ring<T, S> {
-    /// All workers call this, each with a capacity of its own.
+    /// All workers call this, each with a capacity of its own, and then [`Ring::find`].
     pub(super) fn make(
         worker: &mut Worker,
         name: &str,
@@ -56,6 +56,15 @@ impl<T: Element, S: Element> Ring<T, S> {
             me: worker.rank() as usize,
             name: name.into(),
         })
+    }
+
+    /// Finds what the others have made.
+    pub(super) fn find(&mut self, worker: &mut Worker) -> Result<()> {
+        self.heads.find(worker)?;
+        self.generations.find(worker)?;
+        self.keys.find(worker)?;
+        self.updates.find(worker)?;
+        self.sights.as_mut().map_or(Ok(()), |sights| sights.find(worker))
     }
 
     pub(super) fn delete(self, worker: &mut Worker) -> Result<()> {

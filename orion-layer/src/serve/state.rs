@@ -191,7 +191,7 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         }
     }
 
-    /// Tells which blocks the loop uses here. Collective where it is the first time.
+    /// Tells which blocks the loop uses here; makes what others look for when they enter the pass, if it is the first.
     pub(super) fn announce(&mut self, worker: &mut Worker, plan: u64, workers: usize) -> Result<()> {
         self.workers = workers;
         let cache = self.caches.entry(plan).or_insert_with(Cache::empty);
@@ -213,11 +213,18 @@ impl<T: Additive, A: Apply<T>> State<T, A> {
         Ok(())
     }
 
+    /// Whether what others have made is still to be found.
+    pub(super) fn is_new(&self) -> bool {
+        self.shared.as_ref().is_some_and(|(homes, carrier)| !homes.is_found() || !carrier.is_found())
+    }
+
     /// Begins a pass of the loop that was announced, after a barrier.
     pub(super) fn enter(&mut self, worker: &mut Worker, consistency: Consistency) -> Result<()> {
         let (Some(plan), Some((homes, carrier))) = (self.active, &mut self.shared) else {
             return Err(Error::Invalid("a served array was not announced".into()));
         };
+        homes.find(worker)?;
+        carrier.find(worker, self.workers)?;
         carrier.begin(worker, self.workers)?;
         // Copies to which contributions came in different orders differ, and all begin with the same one.
         let are_copies_replaced = matches!(carrier, Carrier::Sent(_)) && consistency != Consistency::Bsp;

@@ -57,24 +57,30 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         Ok(())
     }
 
+    /// Makes what this worker shows of its copy, if it has not yet; whether others have still to be found.
+    pub(crate) fn make_copy(&mut self, worker: &mut Worker) -> Result<bool>
+    where
+        T: Additive,
+    {
+        let (number, len) = (self.number(), self.len());
+        let made = self.replica.make(worker, number, len);
+        made.map_err(|error| error.of_array(&self.name, "the copy of a worker"))
+    }
+
     /// Begins a pass in which this worker works on a copy, of the array as it is.
     pub(crate) fn enter_copy(&mut self, worker: &mut Worker, params: &PassParams) -> Result<()>
     where
         T: Additive,
     {
-        let (number, len) = (self.number(), self.len());
         let head = params.relax.tail.head(&self.shape);
         let is_copied = self.is_copied();
         let mut replica = std::mem::take(&mut self.replica);
-        let entered = replica
-            .prepare(worker, number, len, params)
-            .map_err(|error| error.of_array(&self.name, "the copy of a worker"))
-            .and_then(|()| {
-                if !is_copied {
-                    replica.load(self.in_one_piece(worker)?);
-                }
-                replica.enter(worker, head, params)
-            });
+        let entered = replica.find(worker, params).and_then(|()| {
+            if !is_copied {
+                replica.load(self.in_one_piece(worker)?);
+            }
+            replica.enter(worker, head, params)
+        });
         self.replica = replica;
         entered
     }
