@@ -82,6 +82,38 @@ fn a_worker_that_stands_still_is_named() {
     assert!(error.contains("worker 1 is at clock 0") && error.contains("a relaxed loop"), "{error}");
 }
 
+/// Who has published as much as the one that waits, and stands still before it applies what that one contributes.
+#[test]
+fn a_worker_that_makes_no_room_is_named() {
+    let (iterations, stands) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let failed = run(2, |w| {
+        let me = PerWorker::new(w.rank());
+        let zeros = w.zeros::<u64, 1>([BINS])?;
+        let mut bins = w.buffered(zeros, Sum)?;
+        if *me == 1 {
+            w.set_timeout(Duration::from_secs(2));
+        }
+        parallel_for!(w, unordered, buffer bins, consistency = Consistency::UNBOUNDED, every = Every::PerPass(16);
+        for k in 0..COUNT {
+            // After as many clocks as there is room for.
+            let mut seen = usize::MAX;
+            while *me == 0 && k == 1100 && seen != iterations.load(SeqCst) {
+                stands.store(1, SeqCst);
+                seen = iterations.load(SeqCst);
+                std::thread::sleep(Duration::from_secs(4));
+            }
+            while *me == 1 && stands.load(SeqCst) == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            iterations.fetch_add(1, SeqCst);
+            bins.add(bin(k, BINS), 1);
+        })
+    });
+    let error = failed.unwrap_err().to_string();
+    let named = "room for contributions at clock 4 of a relaxed loop: worker 0 is at clock 4";
+    assert!(error.contains(named), "{error}");
+}
+
 #[test]
 fn delays_without_length_are_refused() {
     let refused = |every: Every| {

@@ -165,7 +165,7 @@ impl Clocks {
         }
         match self.clock.checked_sub(bound).filter(|wanted| *wanted > 0) {
             Some(wanted) => {
-                self.wait(worker, arrays, "the others", |clocks, worker, arrays| {
+                self.wait(worker, arrays, ("the others", 0), |clocks, worker, arrays| {
                     clocks.is_reached(worker, arrays, wanted)
                 })?;
             }
@@ -189,14 +189,14 @@ impl Clocks {
         arrays: &mut [&mut dyn LoopArray],
         needed: u64,
     ) -> Result<()> {
-        self.wait(worker, arrays, "room for contributions", |clocks, worker, _arrays| {
+        self.wait(worker, arrays, ("room for contributions", needed), |clocks, worker, _arrays| {
             clocks.all(|server| Ok(clocks.clock_table.applied(worker, server, clocks.params.me)? >= needed))
         })
     }
 
     /// Waits until all have published all that they have, and all of it is applied; then the arrays hold it.
     fn finish(&mut self, worker: &mut Worker, arrays: &mut [&mut dyn LoopArray]) -> Result<()> {
-        self.wait(worker, arrays, "the others to end their passes", |clocks, worker, arrays| {
+        self.wait(worker, arrays, ("the others to end their passes", 0), |clocks, worker, arrays| {
             let done = clocks.all(|rank| Ok(clocks.clock_of(worker, arrays, rank)?.1))?;
             Ok(done && clocks.is_reached(worker, arrays, u64::MAX)?)
         })?;
@@ -289,20 +289,22 @@ impl Clocks {
         }
     }
 
-    /// Waits until `is_done`, and applies what comes meanwhile.
+    /// Waits for `what` until `is_done`, and applies what comes meanwhile. Others may be why it does not come: who is behind, or has
+    /// applied fewer than `needed` clocks of this worker's.
     fn wait(
         &mut self,
         worker: &mut Worker,
         arrays: &mut [&mut dyn LoopArray],
-        what: &str,
+        (what, needed): (&str, u64),
         is_done: impl Fn(&Clocks, &Worker, &[&mut dyn LoopArray]) -> Result<bool>,
     ) -> Result<()> {
         let (since, applying) = (Instant::now(), self.report.apply);
         let (clock_table, own, timeout) = (self.clock_table.clone(), self.clock, self.timeout);
+        let me = self.params.me;
         let what = || format!("{what} at clock {own} of a relaxed loop");
         let behind = |worker: &Worker, rank: usize| {
             let (clock, done) = clock_table.clock(worker, rank)?;
-            Ok::<_, Error>(!done && clock < own)
+            Ok::<_, Error>(!done && clock < own || clock_table.applied(worker, rank, me)? < needed)
         };
         clock_table.wait(worker, timeout, what, behind, |worker| {
             self.apply(worker, arrays)?;
