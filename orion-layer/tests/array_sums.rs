@@ -1,8 +1,13 @@
 //! Sums that are arrays: the same for every number of workers, and what is refused.
+#![allow(clippy::single_range_in_vec_init)]
 use crate::common::diverging::assert_diverged;
-use crate::common::hand::on_each;
-use hectare_orion::accumulate::{Accumulator, ArraySum};
+use crate::common::hand::{access, head, on_each};
+use hectare_orion::accumulate::{Accumulator, Accumulators, ArraySum};
+use hectare_orion::execute::{LoopHead, Ranges};
+use hectare_orion::loop_nest::{Mode, Subscript};
+use hectare_orion::relax::{Consistency, Every, Relaxation};
 use hectare_orion::{Context, Error, Result, parallel_for, run};
+use std::panic::resume_unwind;
 
 const COUNT: usize = 1000;
 
@@ -39,6 +44,41 @@ fn floats_have_the_same_bits_for_every_number_of_workers() {
                 assert_eq!(bits(&other), bits(&alone), "{workers} workers, {bins} bins");
             }
         }
+    }
+}
+
+/// A program by hand may use its accumulators again. The worker that waits for the one that fails has run some of its cells.
+#[test]
+fn what_a_failed_pass_has_added_up_is_forgotten() {
+    let every = Every::PerPass(8);
+    let relax = Relaxation { consistency: Consistency::Bsp, every, ..Relaxation::default() };
+    for result in on_each(2, |w| {
+        let sums = (ArraySum::<u64>::new(3),);
+        let pass = |w: &mut Context<'_>, broken: bool| {
+            let mut bins = w.zeros::<u64, 1>([3])?;
+            w.run_loop(
+                &LoopHead { relax, ..head(&["i"], &["bins"]) },
+                &Ranges([0..COUNT]),
+                (bins.relaxed(),),
+                &sums,
+                &|nest| nest.accesses.push(access(0, vec![Subscript::Unknown], Mode::Update, "bins[?]")),
+                |[is], (bins,)| {
+                    let mut own = sums.identities();
+                    for i in is {
+                        if broken && i + 1 == COUNT {
+                            resume_unwind(Box::new("broken"));
+                        }
+                        bins.add(i % 3, 1);
+                        own.0.add(i % 3, 1);
+                    }
+                    own
+                },
+            )
+        };
+        pass(w, true).expect_err("one worker panics");
+        Ok(pass(w, false)?.0.into_vec())
+    }) {
+        assert_eq!(result.unwrap(), [334, 333, 333]);
     }
 }
 

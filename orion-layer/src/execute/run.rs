@@ -198,6 +198,8 @@ impl Context<'_> {
                 self.has_to_meet = true;
                 let cause = error.to_string();
                 arrays.each().iter_mut().for_each(|array| array.poison(&cause));
+                // What cells have set aside is not for another pass: this takes it.
+                drop(called.accumulators.identities());
             }
             Ok(_) => {
                 if let Some(before) = before
