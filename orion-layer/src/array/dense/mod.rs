@@ -100,9 +100,34 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             mine.into_iter().try_for_each(|(_, hold)| hold.delete(context.fabric.worker))?;
             return Err(error);
         }
-        array.parts =
-            Partition::attach_all(context.fabric.worker, &array.layout, mine, |part| array.area_name(part))?;
+        array.parts = array.attach_parts(context, site, &array.layout, mine)?;
         Ok(array)
+    }
+
+    /// All parts of a layout, of which these are this worker's. On several hosts a worker may find that its host has no place for those
+    /// of others: then none has the array. Collective.
+    fn attach_parts(
+        &self,
+        context: &mut Context<'_>,
+        site: Site,
+        layout: &Layout,
+        mine: Vec<(usize, Hold<T>)>,
+    ) -> Result<Vec<Partition<T>>> {
+        let attached =
+            Partition::attach_all(context.fabric.worker, layout, mine, |part| self.area_name(part));
+        if !context.fabric.spans_hosts() {
+            return attached;
+        }
+        let (told, parts) = match attached {
+            Ok(parts) => (Ok(()), parts),
+            Err(error) => (Err(error), Vec::new()),
+        };
+        let agreed = context.agree_on(site, told);
+        if agreed.is_err() {
+            parts.into_iter().try_for_each(|partition| partition.delete(context.fabric.worker))?;
+            return agreed.map(|()| Vec::new());
+        }
+        Ok(parts)
     }
 
     fn area_name(&self, part: usize) -> String {
@@ -313,7 +338,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
         self.generation += 1;
         let made = self.make_rearranged(context.fabric.worker, to);
         let mine = context.agree_on(site, made)?;
-        let fresh = Partition::attach_all(context.fabric.worker, to, mine, |part| self.area_name(part))?;
+        let fresh = self.attach_parts(context, site, to, mine)?;
         for partition in std::mem::replace(&mut self.parts, fresh) {
             partition.delete(context.fabric.worker)?;
         }
