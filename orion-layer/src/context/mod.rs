@@ -55,6 +55,8 @@ pub struct Context<'w> {
     /// Whether workers have to meet before the next loop, wherever its arrays are: a collective call has failed since they last did
     /// for one. The same on all workers.
     pub(crate) has_to_meet: bool,
+    /// How many errors of its own this worker has told the others.
+    pub(crate) told: u64,
 }
 
 impl<'w> Context<'w> {
@@ -94,6 +96,7 @@ impl<'w> Context<'w> {
             timeout: TIME_LIMIT,
             failed: None,
             has_to_meet: false,
+            told: 0,
         };
         context.plan_request = context.asked_by_planner()?;
         context.mailbox.forget_last();
@@ -214,6 +217,7 @@ impl<'w> Context<'w> {
         let fails = !matches!(outcome, Outcome::Value(_));
         let exchanged = self.mailbox.exchange(&mut self.fabric, site, outcome, on_reply);
         self.has_to_meet |= fails || exchanged.is_err();
+        self.told += u64::from(fails);
         exchanged
     }
 

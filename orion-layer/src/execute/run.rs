@@ -149,7 +149,7 @@ impl Context<'_> {
         fingerprint: u64,
     ) -> Result<Values<L>> {
         let head = called.head;
-        let known = self.plan_of(&key);
+        let (known, told) = (self.plan_of(&key), self.told);
         let prepared = match known {
             Some(plan) => Ok(plan),
             None => {
@@ -173,6 +173,8 @@ impl Context<'_> {
             Err(error @ (Error::PeerFailed { .. } | Error::WorkerLost { .. } | Error::Diverged { .. })) => {
                 return Err(error);
             }
+            // Of one that this worker has told them, too: they do not wait for another.
+            Err(error) if self.told > told => return Err(error),
             Err(error) => return Err(self.fail(head.site, error)),
         };
         let passes = plan.timing.borrow().passes;
