@@ -140,7 +140,7 @@ fn each_host_saves_what_its_workers_hold() {
     // A first save that fails leaves nothing, so that a program can begin anew.
     said(&cluster, "fails to save", 1);
     for host in 0..3 {
-        assert_eq!(files(&folder(host)), [PathBuf::new(); 0], "host {host}");
+        assert!(files(&folder(host)).is_empty(), "host {host}: {:?}", files(&folder(host)));
     }
     assert_eq!(said(&cluster, "opens", 1), "none");
     let saved = said(&cluster, "saves", 2);
