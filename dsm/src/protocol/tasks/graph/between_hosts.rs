@@ -108,17 +108,23 @@ impl Sweep<'_> {
         elements.cut(first);
         elements.cut(first + count);
         for (start, same) in elements.0.range_mut(first..first + count) {
-            if same.has >> host & 1 != 0 {
-                continue;
-            }
+            let has = same.has >> host & 1 != 0;
             same.has |= 1 << host;
             let count = same.end - start;
             let Some((from, written)) = same.writer else {
-                self.before.push((host, array, *start, count));
+                if !has {
+                    self.before.push((host, array, *start, count));
+                }
                 continue;
             };
-            let (to, unit) = (host as u32, *start);
-            self.sent.push(Sent { from, to, task: written, when: When::Always, array, unit, count });
+            if self.places.host_of[from as usize] == host {
+                continue;
+            }
+            if !has {
+                let (to, unit) = (host as u32, *start);
+                self.sent.push(Sent { from, to, task: written, when: When::Always, array, unit, count });
+            }
+            // Also where they are sent for another task of the host, which need not come before this one.
             let known = &mut self.known[rank as usize][from as usize];
             if *known < u64::from(written) + 1 {
                 *known = u64::from(written) + 1;

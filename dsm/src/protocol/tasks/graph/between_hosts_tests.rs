@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 const SHAPE: [usize; 2] = [6, 5];
 const LEN: usize = SHAPE[0] * SHAPE[1];
 const HOSTS: usize = 3;
+/// So many that two of a host may need what a third wrote, of whom one of them knows by way of a fourth.
+const WORKERS: usize = 4;
 const NOTHING: u64 = u64::MAX;
 
 fn region() -> impl Strategy<Value = Region> {
@@ -35,27 +37,28 @@ fn elements(regions: &[Region]) -> Vec<usize> {
 /// Tasks in an order in which they may run: whose each is, and its number there.
 type Order = Vec<(usize, usize)>;
 
-/// Tasks of three workers, each of which waits for those before it with which it conflicts; but not for what follows from its other
+/// Tasks of some workers, each of which waits for those before it with which it conflicts; but not for what follows from its other
 /// waits.
 fn graphs() -> impl Strategy<Value = (Vec<Vec<Task>>, Order)> {
-    let one = (0usize..3, prop::collection::vec(region(), 0..3), prop::collection::vec(region(), 0..2));
-    prop::collection::vec(one, 1..12).prop_map(|all| {
-        let (mut tasks, mut order): (Vec<Vec<Task>>, Order) = (vec![Vec::new(); 3], Vec::new());
-        let mut clocks: Vec<Vec<[usize; 3]>> = vec![Vec::new(); 3];
+    let one = (0..WORKERS, prop::collection::vec(region(), 0..3), prop::collection::vec(region(), 0..2));
+    prop::collection::vec(one, 1..16).prop_map(|all| {
+        let (mut tasks, mut order): (Vec<Vec<Task>>, Order) = (vec![Vec::new(); WORKERS], Vec::new());
+        let mut clocks: Vec<Vec<[usize; WORKERS]>> = vec![Vec::new(); WORKERS];
         for (worker, reads, writes) in all {
             let made = folded(&Task { accesses: vec![Access { array: 0, reads, writes }], after: vec![] });
-            let mut after = [0; 3];
+            let mut after = [0; WORKERS];
             for (other, number) in &order {
                 if *other != worker && race(&made, &folded(&tasks[*other][*number])).is_some() {
                     after[*other] = after[*other].max(number + 1);
                 }
             }
-            let known =
-                |rank: usize, count: usize, of: &[[usize; 3]]| of.iter().any(|clock| clock[rank] >= count);
+            let known = |rank: usize, count: usize, of: &[[usize; WORKERS]]| {
+                of.iter().any(|clock| clock[rank] >= count)
+            };
             let mut own = clocks[worker].last().copied().unwrap_or_default();
             own[worker] = tasks[worker].len();
             let waits: Vec<(usize, usize)> =
-                (0..3).map(|rank| (rank, after[rank])).filter(|(_, count)| *count > 0).collect();
+                (0..WORKERS).map(|rank| (rank, after[rank])).filter(|(_, count)| *count > 0).collect();
             let clock_of = |(rank, count): (usize, usize)| {
                 let mut clock = clocks[rank][count - 1];
                 clock[rank] = clock[rank].max(count);
@@ -76,7 +79,7 @@ fn graphs() -> impl Strategy<Value = (Vec<Vec<Task>>, Order)> {
             let mut clock = own;
             for wait in &waits {
                 let theirs = clock_of(*wait);
-                (0..3).for_each(|rank| clock[rank] = clock[rank].max(theirs[rank]));
+                (0..WORKERS).for_each(|rank| clock[rank] = clock[rank].max(theirs[rank]));
             }
             clocks[worker].push(clock);
             order.push((worker, tasks[worker].len()));
@@ -99,7 +102,7 @@ fn touched(task: &Task) -> (Vec<usize>, Vec<usize>) {
 
 /// By worker and task: what each element is before it; and in the end. A task leaves a number of its own.
 fn serial(graph: &TaskGraph, order: &Order) -> (Vec<Vec<Vec<u64>>>, Vec<u64>) {
-    let (mut now, mut before) = (vec![0; LEN], vec![Vec::new(); 3]);
+    let (mut now, mut before) = (vec![0; LEN], vec![Vec::new(); WORKERS]);
     for (worker, number) in order {
         before[*worker].push(now.clone());
         for at in touched(&graph.tasks[*worker][*number]).1 {
@@ -118,10 +121,10 @@ fn check(graph: &TaskGraph, order: &Order, places: &Places, choices: &[u8]) -> R
         let each = pieces.into_iter().flat_map(|piece| piece.first..piece.first + piece.count);
         each.map(|at| (at as usize, copy[at as usize])).collect::<Vec<_>>()
     };
-    let mut streams = vec![vec![VecDeque::new(); HOSTS]; 3];
-    let mut known = vec![vec![None; 3]; HOSTS];
-    let mut unsaid = vec![vec![Vec::new(); HOSTS]; 3];
-    for worker in 0..3 {
+    let mut streams = vec![vec![VecDeque::new(); HOSTS]; WORKERS];
+    let mut known = vec![vec![None; WORKERS]; HOSTS];
+    let mut unsaid = vec![vec![Vec::new(); HOSTS]; WORKERS];
+    for worker in 0..WORKERS {
         let here = places.host_of[worker];
         known[here][worker] = Some(0);
         for host in (0..HOSTS).filter(|host| *host != here) {
@@ -129,7 +132,7 @@ fn check(graph: &TaskGraph, order: &Order, places: &Places, choices: &[u8]) -> R
             streams[worker][host].push_back((values(&copies[here], initial), 0));
         }
     }
-    let (mut done, mut choices) = ([0usize; 3], choices.iter().cycle());
+    let (mut done, mut choices) = ([0usize; WORKERS], choices.iter().cycle());
     loop {
         let is_ready = |worker: &usize| {
             let known = &known[places.host_of[*worker]];
@@ -140,8 +143,8 @@ fn check(graph: &TaskGraph, order: &Order, places: &Places, choices: &[u8]) -> R
                     .chain(crossing.needs(*worker as Rank, done[*worker]))
                     .all(|(rank, count)| known[rank as usize] >= Some(count))
         };
-        let ready: Vec<_> = (0..3).filter(is_ready).map(|worker| (worker, None)).collect();
-        let ways = (0..3).flat_map(|worker| (0..HOSTS).map(move |host| (worker, Some(host))));
+        let ready: Vec<_> = (0..WORKERS).filter(is_ready).map(|worker| (worker, None)).collect();
+        let ways = (0..WORKERS).flat_map(|worker| (0..HOSTS).map(move |host| (worker, Some(host))));
         let came = ways.filter(|(worker, host)| !streams[*worker][host.unwrap()].is_empty());
         let all: Vec<_> = ready.into_iter().chain(came).collect();
         if all.is_empty() {
@@ -185,7 +188,7 @@ fn check(graph: &TaskGraph, order: &Order, places: &Places, choices: &[u8]) -> R
     }
     let all: Vec<usize> = graph.tasks.iter().map(Vec::len).collect();
     prop_assert_eq!(&done[..], &all[..], "nobody is ready");
-    for worker in 0..3 {
+    for worker in 0..WORKERS {
         let home = crossing.route(worker as Rank, places.homes[0]).home.clone();
         for (at, value) in values(&copies[places.host_of[worker]], home) {
             copies[places.homes[0]][at] = value;
@@ -200,9 +203,9 @@ proptest! {
     #[test]
     fn whatever_comes_late_a_task_finds_its_elements(
         (tasks, order) in graphs(),
-        host_of in prop::collection::vec(0usize..HOSTS, 3),
-        home in 0usize..3,
-        choices in prop::collection::vec(any::<u8>(), 64),
+        host_of in prop::collection::vec(0usize..HOSTS, WORKERS),
+        home in 0..WORKERS,
+        choices in prop::collection::vec(any::<u8>(), 96),
     ) {
         let graph = TaskGraph::new(vec![SHAPE.to_vec()], tasks).unwrap();
         let homes = vec![host_of[home]];
@@ -216,6 +219,29 @@ proptest! {
         };
         prop_assert_eq!(elements(std::slice::from_ref(&region)), (0..LEN).filter(inside).collect::<Vec<_>>());
     }
+}
+
+/// Worker 0 writes elements that 2 and 3, of another host, read: one waits for it, the other for 1, which waits for it. What has come from 1
+/// says nothing of what has come from 0.
+#[test]
+fn who_reads_what_another_of_its_host_reads_too_waits_for_the_writer() {
+    let task = |is_written: bool, after: Vec<(Rank, usize)>| {
+        let region = vec![Region { spans: vec![Span::of(0..8)] }];
+        let (reads, writes) = if is_written { (vec![], region) } else { (region, vec![]) };
+        Task { accesses: vec![Access { array: 0, reads, writes }], after }
+    };
+    let waits = Task { accesses: vec![], after: vec![(0, 1)] };
+    let tasks = vec![
+        vec![task(true, vec![])],
+        vec![waits],
+        vec![task(false, vec![(0, 1)])],
+        vec![task(false, vec![(1, 1)])],
+    ];
+    let graph = TaskGraph::new(vec![vec![8]], tasks).unwrap();
+    let crossing =
+        graph.crossing_of(&Places { hosts: 2, host_of: vec![0, 0, 1, 1], homes: vec![0] }).unwrap();
+    assert_eq!(crossing.needs(3, 0).collect::<Vec<_>>(), [(0, 1)]);
+    assert!(crossing.route(0, 1).tells(0) && crossing.route(1, 1).tells(0));
 }
 
 #[test]
