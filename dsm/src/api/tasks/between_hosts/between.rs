@@ -23,6 +23,8 @@ pub(in crate::api::tasks) struct Between {
     rank: Rank,
     /// The number of the run on this host.
     number: u64,
+    /// The run as this worker's rings have it.
+    run: u64,
     planned: Planned,
     /// By worker.
     host_of: Vec<usize>,
@@ -32,6 +34,7 @@ pub(in crate::api::tasks) struct Between {
     /// The other workers of this host, and which of those who had each rank it was.
     neighbours: Vec<(Rank, u32)>,
     is_started: bool,
+    /// Whether this worker has said that it has done all, or that it has left.
     is_finished: bool,
 }
 
@@ -60,11 +63,13 @@ impl Between {
             |rank: &Rank| announced.places.host_of[*rank as usize] == here && *rank != worker.rank();
         let neighbours = (0..announced.places.host_of.len() as Rank).filter(is_neighbour);
         let neighbours = neighbours.map(|rank| (rank, incarnation(&shared, rank))).collect();
+        let run = rings.borrow().run();
         Ok(Between {
             neighbours,
             rings,
             rank: worker.rank(),
             number,
+            run,
             planned,
             host_of: announced.places.host_of.clone(),
             areas: areas.to_vec(),
@@ -94,6 +99,21 @@ impl Between {
         self.planned.crossing.needs(self.rank, task as usize).collect()
     }
 
+    /// Whether what the rings say is said of this run: one that the worker has begun since, or tried to, has them.
+    fn has_rings(&self) -> bool {
+        self.rings.try_borrow().is_ok_and(|rings| rings.run() == self.run)
+    }
+
+    /// Refuses a worker that has begun another run since, or has left this one: what others take for the run's is sent no more.
+    fn check(&self, worker: &Worker, part: &Part) -> Result<()> {
+        part.check(worker)?;
+        if self.has_rings() && !self.is_finished {
+            return Ok(());
+        }
+        let what = "this worker has left their run, or has tried to begin another since".into();
+        Err(Error::Tasks { rank: self.rank, what })
+    }
+
     /// Sends what others need before the first tasks; once.
     fn start(&mut self, worker: &mut Worker) -> Result<()> {
         if std::mem::replace(&mut self.is_started, true) || self.planned.passes == 0 {
@@ -118,6 +138,7 @@ impl Between {
         after: impl Iterator<Item = (Rank, u64)> + Clone,
         look: impl FnMut(&Worker, Rank) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.check(worker, part)?;
         self.start(worker)?;
         let waited = worker.within(None, |worker| {
             part.wait(worker, after, look, |worker: &mut Worker| Ok(self.take_in(worker)?))
@@ -130,7 +151,7 @@ impl Between {
 
     /// Ends this worker's task: what it wrote for other hosts is on its way when it is said to be done.
     pub(in crate::api::tasks) fn end_task(&mut self, worker: &mut Worker, part: &mut Part) -> Result<()> {
-        part.check(worker)?;
+        self.check(worker, part)?;
         self.start(worker)?;
         self.send(worker, part.done())?;
         part.end_task(worker)?;
@@ -172,8 +193,17 @@ impl Between {
         self.out(host, |out| out.publish(worker, placed)).unwrap_or(Ok(()))
     }
 
-    /// Adds a piece of an array to the stream to a host, and waits for room there.
+    /// Adds a piece of an array to the stream to a host, and waits for room there. After an error the stream is not whole: the worker
+    /// leaves.
     fn push(&mut self, worker: &mut Worker, host: usize, piece: Piece) -> Result<()> {
+        let pushed = self.push_whole(worker, host, piece);
+        if pushed.is_err() {
+            self.leave(None);
+        }
+        pushed
+    }
+
+    fn push_whole(&mut self, worker: &mut Worker, host: usize, piece: Piece) -> Result<()> {
         let unit = self.planned.unit_bytes[piece.array as usize];
         let (mut start, mut left) = (piece.first as usize * unit, piece.count as usize * unit);
         while left > 0 {
@@ -295,6 +325,7 @@ impl Between {
         if part.done() < part.tasks() {
             return Ok(());
         }
+        self.check(worker, part)?;
         self.start(worker)?;
         let crossing = self.planned.crossing.clone();
         for host in self.others() {
@@ -341,7 +372,8 @@ impl Between {
 
     /// This worker leaves before it has done all its tasks, perhaps because another has.
     pub(in crate::api::tasks) fn leave(&mut self, because_of: Option<Rank>) {
-        if std::mem::replace(&mut self.is_finished, true) || self.shared.check_process().is_err() {
+        let is_said = std::mem::replace(&mut self.is_finished, true) || !self.has_rings();
+        if is_said || self.shared.check_process().is_err() {
             return;
         }
         let Ok(mut rings) = self.rings.try_borrow_mut() else { return };

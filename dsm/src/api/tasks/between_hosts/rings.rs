@@ -237,6 +237,11 @@ impl Rings {
         Ok(())
     }
 
+    /// The run of this worker, or its attempt at one, by the number that it has.
+    pub(super) fn run(&self) -> u64 {
+        self.run
+    }
+
     pub(super) fn incoming_mut(&mut self, rank: Rank) -> Option<&mut Incoming> {
         self.from.get_mut(rank as usize)?.as_mut()
     }

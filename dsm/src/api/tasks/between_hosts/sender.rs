@@ -74,11 +74,12 @@ impl Sender {
         let host = here.shared.segment.config().here as usize;
         let route = here.planned.crossing.route(rank, host);
         let mut placed = inbox.placed(self.run, self.base);
-        while self.base + self.position.bytes < head.sent {
-            let came = self.base + self.position.bytes;
+        // Kept when all is in place: where something is not, the next look begins anew.
+        let mut position = self.position;
+        while self.base + position.bytes < head.sent {
+            let came = self.base + position.bytes;
             let most = (if came < placed { placed } else { head.sent }) - came;
-            let next =
-                self.position.next(route, here.planned.passes, &here.planned.unit_bytes, most as usize);
+            let next = position.next(route, here.planned.passes, &here.planned.unit_bytes, most as usize);
             let Some(stretch) = next else { break };
             if came >= placed {
                 let to = here.areas[stretch.array].start()?.wrapping_add(stretch.start);
@@ -89,6 +90,7 @@ impl Sender {
                 unsafe { ring.copy(bytes, came, to, stretch.bytes) };
             }
         }
+        self.position = position;
         placed = placed.max(self.base + self.position.bytes);
         inbox.set_placed(placed);
         let is_begun = self.position.bytes >= self.initial;
