@@ -31,7 +31,7 @@ pub(in crate::api::tasks) struct Between {
     /// By array, on this host.
     areas: Vec<InPlace>,
     senders: Vec<Sender>,
-    /// The other workers of this host, and which of those who had each rank it was.
+    /// The other workers of this host, and which of those who had each rank it was; but those that other hosts were told are gone.
     neighbours: Vec<(Rank, u32)>,
     is_started: bool,
     /// Whether this worker has said that it has done all, or that it has left.
@@ -281,16 +281,17 @@ impl Between {
     fn note_gone(&mut self, worker: &Worker) -> Result<()> {
         let is_gone = |rank: Rank, its: u32| {
             let is_gone = self.shared.is_gone(rank) || incarnation(&self.shared, rank) != its;
-            is_gone && !words(&self.shared, rank).has_finished(self.number)
+            // Of what it had done last, others may have nothing.
+            let has_told =
+                || self.rings.borrow().incoming(rank).is_some_and(|ring| ring.has_finished(worker));
+            is_gone && !(words(&self.shared, rank).has_finished(self.number) && has_told())
         };
-        let Some((rank, _)) = self.neighbours.iter().find(|(rank, its)| is_gone(*rank, *its)) else {
-            return Ok(());
-        };
-        let gone = u64::from(*rank) + 1;
+        let found = self.neighbours.iter().position(|(rank, its)| is_gone(*rank, *its));
+        let Some((rank, _)) = found.map(|at| self.neighbours.swap_remove(at)) else { return Ok(()) };
+        let number = (rank - self.segment().ranks_here().start) as usize;
         for host in self.others() {
-            if self.out(host, |out| std::mem::replace(&mut out.head.gone, gone) != gone).unwrap_or(false) {
-                self.publish(worker, host)?;
-            }
+            self.out(host, |out| out.note_gone(worker, number)).unwrap_or(Ok(()))?;
+            self.publish(worker, host)?;
         }
         Ok(())
     }

@@ -35,16 +35,22 @@ pub(super) struct Head {
     pub(super) base: u64,
     /// Bytes of its stream in all.
     pub(super) sent: u64,
-    /// 1 + a worker of its host that is gone, and had not done all its tasks; or 0.
+    /// How many workers of its host are gone that had not done all their tasks; marks say which ([`place_of_gone`]).
     pub(super) gone: u64,
 }
 
 /// Bytes of the head itself.
 const HEAD: usize = LINE as usize;
 
-/// Bytes before the stream, in a ring to a host of so many ranks: the head, and for each rank how much of its stream is in place.
-pub(super) fn head_bytes(ranks: usize) -> usize {
-    HEAD + (ranks * 8).next_multiple_of(LINE as usize)
+/// Bytes before the stream, in a ring from a host of so many ranks to one of so many: the head, for each rank there how much of its stream
+/// is in place, and for each rank here whether its worker is gone.
+pub(super) fn head_bytes(from: usize, to: usize) -> usize {
+    place_of_gone(from, to).end.next_multiple_of(LINE as usize)
+}
+
+/// Where it stands which workers of the host from which a ring comes are gone, a byte for each.
+pub(super) fn place_of_gone(from: usize, to: usize) -> Range<usize> {
+    HEAD + to * 8..HEAD + to * 8 + from
 }
 
 /// Where it stands how much of the stream of the `number`-th rank of the host is in place.
@@ -117,7 +123,10 @@ mod tests {
             };
             assert_eq!(Head::of(&head.bytes()), head);
         }
-        assert_eq!((head_bytes(1), head_bytes(8), head_bytes(9)), (128, 128, 192));
-        assert!(place_of_ack(8).end <= head_bytes(9));
+        assert_eq!(
+            (head_bytes(1, 1), head_bytes(1, 8), head_bytes(56, 1), head_bytes(57, 1)),
+            (128, 192, 128, 192)
+        );
+        assert_eq!(place_of_ack(8).end, place_of_gone(3, 9).start);
     }
 }

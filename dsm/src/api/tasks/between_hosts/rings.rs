@@ -4,7 +4,7 @@
 //! how much of the streams of that host's workers is in place on this one; the rest has the last bytes of the stream. What has not
 //! been put in place by the readers is not written over. A worker makes its rings once, for as long as it is in the job.
 use super::anew;
-use super::head::{Head, State, ack, head_bytes, place_of_ack};
+use super::head::{Head, State, ack, head_bytes, place_of_ack, place_of_gone};
 use crate::api::area::guard::WriteGuard;
 use crate::api::area::handle::Area;
 use crate::api::area::owned::Owned;
@@ -15,6 +15,7 @@ use crate::error::{Error, Rank, Result};
 use crate::memory::clock;
 use crate::segment::mapping::Segment;
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -45,6 +46,8 @@ pub(super) struct Outgoing {
     acked: u64,
     /// By rank of the host: how much of its stream is in place here, as was said last.
     said: Vec<u64>,
+    /// Where it stands who is gone.
+    gone: Range<usize>,
 }
 
 impl Outgoing {
@@ -87,6 +90,24 @@ impl Outgoing {
         Ok(())
     }
 
+    /// Says, with what is published next, that the worker with the `number`-th rank of this host is gone.
+    pub(super) fn note_gone(&mut self, worker: &Worker, number: usize) -> Result<()> {
+        let place = self.gone.start + number;
+        self.owned.write(worker)?.range_mut(place..place + 1).fill(1);
+        self.head.gone += 1;
+        Ok(())
+    }
+
+    /// Says of another run of this worker what there is to say at its begin.
+    fn begin(&mut self, worker: &Worker, run: u64, digest: u64, state: State) -> Result<()> {
+        if self.head.gone > 0 {
+            self.owned.write(worker)?.range_mut(self.gone.clone()).fill(0);
+        }
+        let base = self.head.sent;
+        self.head = Head { run, digest, state, blamed: 0, done: 0, base, sent: base, gone: 0 };
+        self.publish(worker, std::iter::empty())
+    }
+
     /// Whether the `number`-th rank of the host may wait to hear that `placed` bytes of its stream are in place.
     pub(super) fn owes(&self, number: usize, placed: u64) -> bool {
         placed - self.said[number] >= self.capacity as u64 / 4
@@ -113,6 +134,8 @@ impl Outgoing {
 pub(super) struct Incoming {
     area: Area<u8>,
     start: usize,
+    /// The first rank of its writer's host, and where it stands which of them are gone.
+    gone: (Rank, Range<usize>),
     /// The run of its writer that this worker knew of when all met last.
     met: u64,
 }
@@ -129,9 +152,21 @@ impl Incoming {
         std::mem::replace(&mut self.met, run) != run
     }
 
+    /// Whether its writer has said that it has done all tasks of the run in which all met last.
+    pub(super) fn has_finished(&self, worker: &Worker) -> bool {
+        let looked = if self.is_left() { None } else { self.look(worker).ok() };
+        looked.is_some_and(|(head, _)| head.run == self.met && head.state == State::Finished)
+    }
+
     /// Whether its writer has left the job, as far as it is known here.
     pub(super) fn is_left(&self) -> bool {
         !self.area.core.is_there() || self.area.core.ownership().is_dropped_elsewhere()
+    }
+
+    /// The workers of its writer's host that are gone and had not done all their tasks, as it says.
+    pub(super) fn gone<'r>(&self, ring: &'r [u8]) -> impl Iterator<Item = Rank> + use<'r> {
+        let (first, marks) = (self.gone.0, &ring[self.gone.1.clone()]);
+        (first..).zip(marks).filter(|(_, mark)| **mark != 0).map(|(rank, _)| rank)
     }
 
     /// How much of the stream of the `number`-th rank of this host is in place there.
@@ -193,26 +228,23 @@ impl Rings {
 
     fn make(worker: &mut Worker, host: usize) -> Result<Outgoing> {
         let segment = &worker.shared().segment;
-        let ranks = segment.ranks_of(host).len();
-        let (start, capacity) = (head_bytes(ranks), capacity(segment.hosts_end() as usize));
+        let (from, ranks) = (segment.ranks_here().len(), segment.ranks_of(host).len());
+        let (start, gone) = (head_bytes(from, ranks), place_of_gone(from, ranks));
+        let capacity = capacity(segment.hosts_end() as usize);
         let spec = crate::AreaSpec::new(name(worker.rank(), host));
         let owned = anew::make::<u8>(worker, spec, start + capacity)?;
         // Behind all that workers had sent who had the rank before, if they did not send 16 bytes in each nanosecond: what is said to be in
         // place of theirs is not taken for what is of this one's.
         let sent = clock::now_ns() << 4;
         let head = Head { base: sent, sent, ..Head::default() };
-        Ok(Outgoing { owned, head, start, capacity, acked: 0, said: vec![0; ranks] })
+        Ok(Outgoing { owned, head, start, capacity, acked: 0, said: vec![0; ranks], gone })
     }
 
     /// Another run of this worker, or an attempt: what it says of itself from now on.
     pub(super) fn begin(&mut self, worker: &Worker, digest: u64, state: State) -> Result<()> {
         self.run += 1;
-        for out in self.out.iter_mut().flatten() {
-            let base = out.head.sent;
-            out.head = Head { run: self.run, digest, state, blamed: 0, done: 0, base, sent: base, gone: 0 };
-            out.publish(worker, std::iter::empty())?;
-        }
-        Ok(())
+        let run = self.run;
+        self.out.iter_mut().flatten().try_for_each(|out| out.begin(worker, run, digest, state))
     }
 
     /// The ring of a worker that comes here, or of one of this host any that it has; once all have made theirs.
@@ -223,17 +255,20 @@ impl Rings {
         }
         let segment = &worker.shared().segment;
         let here = segment.config().here as usize;
-        let to = match segment.host_of(rank) {
-            Some(_) => here,
-            None => usize::from(here == 0),
+        let (from, to) = match segment.host_of(rank) {
+            Some(host) => (host, here),
+            // To the host that is told last.
+            None => (here, (0..segment.config().hosts as usize).rfind(|host| *host != here).unwrap_or(here)),
         };
-        let start = head_bytes(segment.ranks_of(to).len());
+        let (its, ranks) = (segment.ranks_of(from), segment.ranks_of(to).len());
+        let start = head_bytes(its.len(), ranks);
+        let gone = (its.start, place_of_gone(its.len(), ranks));
         let attached = worker.attach::<u8>(&name(rank, to));
         let area = attached.map_err(|error| match error {
             Error::NoSuchArea { .. } => Error::NoSuchWorker { rank },
             other => other,
         })?;
-        *place = Some(Incoming { area, start, met: 0 });
+        *place = Some(Incoming { area, start, gone, met: 0 });
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! What comes from a worker of another host: it is put in place, and the words of the sender's seat here say how far that one is.
 use super::head::{Head, State};
 use super::planned::Planned;
-use super::rings::Rings;
+use super::rings::{Incoming, Rings};
 use crate::api::tasks::part::{InPlace, incarnation, words};
 use crate::api::worker::Worker;
 use crate::engine::shared::Shared;
@@ -35,7 +35,7 @@ pub(super) struct Sender {
     initial: u64,
     /// What was found of it last, all of which is in place.
     seen: Option<Head>,
-    /// It will do no more of its tasks.
+    /// It will do no more of its tasks, and all that it has sent is in place.
     pub(super) is_over: bool,
 }
 
@@ -50,18 +50,18 @@ impl Sender {
         Sender { rank, run, base, position, initial, seen: None, is_over: false }
     }
 
-    /// Puts in place what has come of it, and says how far it is.
+    /// Puts in place what has come of it, and says how far it is, and who of its host is gone. Of one that is over, the latter alone.
     pub(super) fn take_in(&mut self, worker: &Worker, here: &Here<'_>) -> Result<()> {
         let rings = here.rings.borrow();
-        if self.is_over {
-            return Ok(());
-        }
         let rank = self.rank;
         let Some(ring) = rings.incoming(rank) else { return Ok(()) };
         let looked = if ring.is_left() { None } else { Some(ring.look(worker)?) };
-        let theirs = words(here.shared, rank);
         let Some((head, bytes)) = looked.filter(|(head, _)| head.run == self.run) else {
+            if self.is_over {
+                return Ok(());
+            }
             // It has left the job, or has begun another run.
+            let theirs = words(here.shared, rank);
             let Some(_inbox) = open_inbox(here.shared, here.rank, rank) else { return Ok(()) };
             theirs.leave_for(here.number, None);
             self.is_over = true;
@@ -70,7 +70,33 @@ impl Sender {
         if self.seen == Some(head) {
             return Ok(());
         }
-        let Some(inbox) = open_inbox(here.shared, here.rank, rank) else { return Ok(()) };
+        if !self.is_over && !self.put_in_place(ring, (&head, bytes), here)? {
+            return Ok(());
+        }
+        self.seen = Some(head);
+        let gone = if head.gone > 0 { Some(ring.gone(bytes)) } else { None };
+        for gone in gone.into_iter().flatten() {
+            let Some(_inbox) = open_inbox(here.shared, here.rank, gone) else {
+                // Later.
+                self.seen = None;
+                continue;
+            };
+            words(here.shared, gone).leave_for(here.number, None);
+            futex_wake_all(low_half(words(here.shared, gone).futex()));
+        }
+        Ok(())
+    }
+
+    /// False if another worker has the inbox.
+    fn put_in_place(
+        &mut self,
+        ring: &Incoming,
+        (head, bytes): (&Head, &[u8]),
+        here: &Here<'_>,
+    ) -> Result<bool> {
+        let rank = self.rank;
+        let theirs = words(here.shared, rank);
+        let Some(inbox) = open_inbox(here.shared, here.rank, rank) else { return Ok(false) };
         let host = here.shared.segment.config().here as usize;
         let route = here.planned.crossing.route(rank, host);
         let mut placed = inbox.placed(self.run, self.base);
@@ -106,21 +132,11 @@ impl Sender {
             }
         }
         self.is_over = !matches!(head.state, State::Begun);
-        self.seen = Some(head);
         drop(inbox);
-        if let Some(gone) = head.gone.checked_sub(1) {
-            let gone = gone as Rank;
-            if let Some(_inbox) = open_inbox(here.shared, here.rank, gone) {
-                words(here.shared, gone).leave_for(here.number, None);
-                futex_wake_all(low_half(words(here.shared, gone).futex()));
-            } else {
-                self.seen = None;
-            }
-        }
         if slept {
             futex_wake_all(low_half(theirs.futex()));
         }
-        Ok(())
+        Ok(true)
     }
 }
 
