@@ -207,8 +207,9 @@ impl TaskRun {
     /// has not begun the run.
     #[inline]
     pub fn is_ready(&self, worker: &Worker) -> Result<bool> {
-        if self.between.is_some() {
-            let is_next = self.done() < self.len() && !self.is_untold.get();
+        if let Some(between) = &self.between {
+            // What others need before the first tasks is sent by a wait.
+            let is_next = self.done() < self.len() && !self.is_untold.get() && between.borrow().is_started();
             return Ok(is_next && self.part.behind(worker, self.all_after().into_iter())?.is_none());
         }
         Ok(self.done() < self.len() && self.part.behind(worker, self.after())?.is_none())
@@ -247,10 +248,15 @@ impl TaskRun {
         worker: &mut Worker,
         mut look: impl FnMut(&Worker) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.part.wait(worker, std::iter::empty(), |worker, _| look(worker), |_| Ok(()))
+        let look = |worker: &Worker, _| look(worker);
+        match &self.between {
+            None => self.part.wait(worker, std::iter::empty(), look, |_| Ok(())),
+            Some(between) => between.borrow_mut().wait(worker, &self.part, std::iter::empty(), look),
+        }
     }
 
-    /// Whether a worker has begun the run; it may have ended it, or left it.
+    /// Whether a worker has begun the run; it may have ended it, or left it. Of one of another host this is known when a worker of this one
+    /// has waited since.
     ///
     /// # Panics
     /// For ranks that no worker has.

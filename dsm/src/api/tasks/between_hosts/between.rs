@@ -99,6 +99,11 @@ impl Between {
         self.planned.crossing.needs(self.rank, task as usize).collect()
     }
 
+    /// Whether what others need before the first tasks is sent.
+    pub(in crate::api::tasks) fn is_started(&self) -> bool {
+        self.is_started
+    }
+
     /// Whether what the rings say is said of this run: one that the worker has begun since, or tried to, has them.
     fn has_rings(&self) -> bool {
         self.rings.try_borrow().is_ok_and(|rings| rings.run() == self.run)
