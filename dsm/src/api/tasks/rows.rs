@@ -71,7 +71,8 @@ impl RowRun {
     /// On several hosts, an area that others than its owner's host are to find has reader copies, and is sent on demand
     /// ([`AreaSpec::on_demand`](crate::AreaSpec::on_demand)). Each host gets a copy of the rows while the run lasts, and rows that
     /// a worker of another host touches next are sent there. All workers of the job meet in this ([`Worker::barrier`]), once,
-    /// when owners have opened their areas; who cannot begin calls [`RowRun::decline`] instead.
+    /// when owners have opened their areas; who cannot begin calls [`RowRun::decline`] instead. Before they begin another, or the same again
+    /// after an error, all meet once more: an attempt is not told from the one before.
     ///
     /// # Errors
     /// [`Error::NotOpen`] for an area that is not open to tasks, [`Error::Tasks`] when areas or workers do not fit the
@@ -158,8 +159,11 @@ impl RowRun {
     /// [`Error::TaskLeft`] for one that has not, [`Error::NoSuchWorker`] if it has not come to the job yet; [`Error::Tasks`] as of
     /// [`RowRun::next`].
     pub fn check_begun(&self, worker: &Worker) -> Result<()> {
-        self.part.check_begun(worker)?;
-        self.between.as_ref().map_or(Ok(()), |between| between.borrow().check_begun(worker))
+        self.part.check(worker)?;
+        if let Some(between) = &self.between {
+            between.borrow().check_begun(worker)?;
+        }
+        self.part.check_begun(worker)
     }
 
     /// The bytes of rows that hosts send each other in the run, all passes together, by sender and receiver; nothing on one host. They

@@ -270,8 +270,11 @@ impl TaskRun {
     /// [`Error::TaskLeft`] for one that has not, [`Error::NoSuchWorker`] if it has not come to the job yet; [`Error::Tasks`] as of
     /// [`TaskRun::is_ready`].
     pub fn check_begun(&self, worker: &Worker) -> Result<()> {
-        self.part.check_begun(worker)?;
-        self.between.as_ref().map_or(Ok(()), |between| between.borrow().check_begun(worker))
+        self.part.check(worker)?;
+        if let Some(between) = &self.between {
+            between.borrow().check_begun(worker)?;
+        }
+        self.part.check_begun(worker)
     }
 
     /// Ends the run. If this worker has not done all its tasks, others that wait for them are told that it has left. On several hosts, a

@@ -77,15 +77,19 @@ pub(super) fn announce(
             replicas::make(worker, &mut rings.borrow_mut().replicas, array, *bytes)?;
         }
     }
-    rings.borrow_mut().begin(worker, digest, State::Begun)?;
+    rings.borrow_mut().begin(worker, digest, State::Begun, None)?;
     Ok(Announced { places, digest })
 }
 
-/// Says to all workers that this one does not begin the run that it has announced, if it has.
-pub(super) fn refuse(worker: &mut Worker, announced: Option<&Announced>) -> Result<()> {
+/// Says to all workers that this one does not begin the run that it has announced, if it has, perhaps because of another.
+pub(super) fn refuse(
+    worker: &mut Worker,
+    announced: Option<&Announced>,
+    because_of: Option<Rank>,
+) -> Result<()> {
     let rings = Rings::of(worker)?;
     let mut rings = rings.borrow_mut();
-    rings.begin(worker, announced.map_or(0, |announced| announced.digest), State::Refused)
+    rings.begin(worker, announced.map_or(0, |announced| announced.digest), State::Refused, because_of)
 }
 
 /// What is wrong with what another worker says of its run, the least first: what one of them has described comes before what follows
@@ -132,7 +136,10 @@ pub(super) fn meet(worker: &mut Worker, announced: &Announced, areas: &[InPlace]
             true => objection(&head, announced.digest),
             false => Some(Objection::Declined),
         };
-        worst = worst.max(objection.map(|objection| (objection, Reverse(other))));
+        // Who could not begin because of another names that one.
+        let cause = if objection == Some(Objection::Failed) { head.cause(other) } else { other };
+        let cause = if cause == rank { other } else { cause };
+        worst = worst.max(objection.map(|objection| (objection, Reverse(cause))));
     }
     // Whoever describes more workers is waited for in vain.
     for other in announced.places.host_of.len() as Rank..worker.shared().segment.hosts_end() {

@@ -55,8 +55,12 @@ impl Between {
             if announced.places.host_of[rank as usize] == here {
                 continue;
             }
-            let (head, _) =
-                rings.borrow().incoming(rank).ok_or(Error::NoSuchWorker { rank })?.look(worker)?;
+            let rings = rings.borrow();
+            let ring = rings.incoming(rank).ok_or(Error::NoSuchWorker { rank })?;
+            let (head, _) = ring.look(worker)?;
+            if !ring.is_as_met(&head) {
+                return Err(Error::TaskLeft { rank: head.cause(rank) });
+            }
             senders.push(Sender::new(rank, &head, &planned, here));
         }
         let is_neighbour =
@@ -361,16 +365,19 @@ impl Between {
         })
     }
 
-    /// Finds out whether another host's worker could not begin after all, when all have met since they should have.
+    /// Finds out whether another worker could not begin after all, when all have met since they should have.
     pub(in crate::api::tasks) fn check_begun(&self, worker: &Worker) -> Result<()> {
-        for sender in &self.senders {
+        for rank in (0..self.host_of.len() as Rank).filter(|rank| *rank != self.rank) {
             let rings = self.rings.borrow();
-            let Some(ring) = rings.incoming(sender.rank).filter(|ring| !ring.is_left()) else {
-                return Err(Error::TaskLeft { rank: sender.rank });
+            let Some(ring) = rings.incoming(rank).filter(|ring| !ring.is_left()) else {
+                return Err(Error::TaskLeft { rank });
             };
             let (head, _) = ring.look(worker)?;
-            if head.run != sender.run || matches!(head.state, State::Left | State::Refused) {
-                return Err(Error::TaskLeft { rank: sender.rank });
+            if matches!(head.state, State::Left | State::Refused) {
+                return Err(Error::TaskLeft { rank: head.cause(rank) });
+            }
+            if !ring.is_as_met(&head) {
+                return Err(Error::TaskLeft { rank });
             }
         }
         Ok(())

@@ -1,4 +1,5 @@
 //! The head of a ring: what a worker says of itself to the workers of another host.
+use crate::error::Rank;
 use crate::segment::layout::LINE;
 use std::ops::Range;
 
@@ -27,7 +28,7 @@ pub(super) struct Head {
     /// The same for the same tasks, whatever they are.
     pub(super) digest: u64,
     pub(super) state: State,
-    /// 1 + the worker because of which it has left, or 0.
+    /// 1 + the worker because of which it has left or does not begin, or 0.
     pub(super) blamed: u32,
     /// How many tasks it has done.
     pub(super) done: u64,
@@ -68,6 +69,16 @@ pub(super) fn ack(ring: &[u8], number: usize) -> u64 {
 }
 
 impl Head {
+    /// The worker because of which this one, of rank `rank`, has left or does not begin: itself, if no other.
+    pub(super) fn cause(&self, rank: Rank) -> Rank {
+        self.because_of().unwrap_or(rank)
+    }
+
+    /// The same, if it is another.
+    pub(super) fn because_of(&self) -> Option<Rank> {
+        self.blamed.checked_sub(1)
+    }
+
     /// The head of a ring.
     pub(super) fn of(ring: &[u8]) -> Head {
         let state = match word(ring, 2) as u32 {

@@ -46,7 +46,7 @@ pub(super) fn begin(
     areas: &[InPlace],
 ) -> Result<(Part, RefCell<Between>)> {
     let announced = announce_described(worker, described, areas);
-    let refused = if announced.is_err() { refuse(worker, None) } else { Ok(()) };
+    let refused = if announced.is_err() { refuse(worker, None, None) } else { Ok(()) };
     worker.barrier()?;
     let (order, announced, crossing) = announced?;
     refused?;
@@ -57,17 +57,18 @@ pub(super) fn begin(
         unit_bytes: areas.iter().enumerate().map(|(at, area)| (described.unit_bytes)(at, area)).collect(),
     };
     let begun = begin_announced(worker, &order, &announced, planned, areas);
-    if begun.is_err() {
-        refuse(worker, Some(&announced))?;
+    if let Err(error) = &begun {
+        let because_of = if let Error::TaskLeft { rank } = error { Some(*rank) } else { None };
+        refuse(worker, Some(&announced), because_of)?;
     }
     begun
 }
 
 /// Tells the others that this worker begins nothing, where they meet.
 pub(super) fn decline(worker: &mut Worker) -> Result<()> {
-    let refused = refuse(worker, None);
-    worker.barrier()?;
-    refused
+    // Who cannot say so has said nothing, and others find that.
+    let _ = refuse(worker, None, None);
+    worker.barrier()
 }
 
 /// Says to all workers which run this one is about to begin.

@@ -99,12 +99,12 @@ impl Outgoing {
     }
 
     /// Says of another run of this worker what there is to say at its begin.
-    fn begin(&mut self, worker: &Worker, run: u64, digest: u64, state: State) -> Result<()> {
+    fn begin(&mut self, worker: &Worker, head: Head) -> Result<()> {
         if self.head.gone > 0 {
             self.owned.write(worker)?.range_mut(self.gone.clone()).fill(0);
         }
         let base = self.head.sent;
-        self.head = Head { run, digest, state, blamed: 0, done: 0, base, sent: base, gone: 0 };
+        self.head = Head { base, sent: base, ..head };
         self.publish(worker, std::iter::empty())
     }
 
@@ -152,10 +152,15 @@ impl Incoming {
         std::mem::replace(&mut self.met, run) != run
     }
 
+    /// Whether this head is of the run in which all met last.
+    pub(super) fn is_as_met(&self, head: &Head) -> bool {
+        head.run == self.met
+    }
+
     /// Whether its writer has said that it has done all tasks of the run in which all met last.
     pub(super) fn has_finished(&self, worker: &Worker) -> bool {
         let looked = if self.is_left() { None } else { self.look(worker).ok() };
-        looked.is_some_and(|(head, _)| head.run == self.met && head.state == State::Finished)
+        looked.is_some_and(|(head, _)| self.is_as_met(&head) && head.state == State::Finished)
     }
 
     /// Whether its writer has left the job, as far as it is known here.
@@ -241,10 +246,17 @@ impl Rings {
     }
 
     /// Another run of this worker, or an attempt: what it says of itself from now on.
-    pub(super) fn begin(&mut self, worker: &Worker, digest: u64, state: State) -> Result<()> {
+    pub(super) fn begin(
+        &mut self,
+        worker: &Worker,
+        digest: u64,
+        state: State,
+        because_of: Option<Rank>,
+    ) -> Result<()> {
         self.run += 1;
-        let run = self.run;
-        self.out.iter_mut().flatten().try_for_each(|out| out.begin(worker, run, digest, state))
+        let blamed = because_of.map_or(0, |rank| rank + 1);
+        let head = Head { run: self.run, digest, state, blamed, ..Head::default() };
+        self.out.iter_mut().flatten().try_for_each(|out| out.begin(worker, head))
     }
 
     /// The ring of a worker that comes here, or of one of this host any that it has; once all have made theirs.

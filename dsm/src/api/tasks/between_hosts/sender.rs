@@ -56,6 +56,8 @@ impl Sender {
         let rank = self.rank;
         let Some(ring) = rings.incoming(rank) else { return Ok(()) };
         let looked = if ring.is_left() { None } else { Some(ring.look(worker)?) };
+        // One that could not begin after all says why.
+        let refused = looked.filter(|(head, _)| head.state == State::Refused);
         let Some((head, bytes)) = looked.filter(|(head, _)| head.run == self.run) else {
             if self.is_over {
                 return Ok(());
@@ -63,7 +65,7 @@ impl Sender {
             // It has left the job, or has begun another run.
             let theirs = words(here.shared, rank);
             let Some(_inbox) = open_inbox(here.shared, here.rank, rank) else { return Ok(()) };
-            theirs.leave_for(here.number, None);
+            theirs.leave_for(here.number, refused.and_then(|(head, _)| head.because_of()));
             self.is_over = true;
             return Ok(());
         };
@@ -127,7 +129,7 @@ impl Sender {
             }
             State::Begun | State::Finished => {}
             State::None | State::Left | State::Refused => {
-                theirs.leave_for(here.number, head.blamed.checked_sub(1));
+                theirs.leave_for(here.number, head.because_of());
                 slept = true;
             }
         }
