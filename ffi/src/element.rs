@@ -118,7 +118,7 @@ pub(crate) trait AnyOwned {
     fn give(self: Box<Self>, worker: &Worker, to: Rank) -> Result<(), Refused>;
     fn give_published(self: Box<Self>, worker: &mut Worker, to: Rank) -> Result<(), Refused>;
     fn lend(self: Box<Self>, worker: &Worker) -> Result<Box<dyn AnyLent>, Refused>;
-    fn open_to_tasks(self: Box<Self>, worker: &Worker) -> Result<Box<dyn AnyOpened>, Refused>;
+    fn open_to_tasks(self: Box<Self>, worker: &mut Worker) -> Result<Box<dyn AnyOpened>, Refused>;
     fn delete(self: Box<Self>, worker: &mut Worker) -> Result<(), Error>;
 }
 
@@ -246,8 +246,8 @@ impl<T: Number> AnyOwned for Owned<T> {
         let lent = (*self).lend(worker).map_err(|refused| Refused(refused.error, Box::new(refused.owned)))?;
         Ok(Box::new(lent))
     }
-    fn open_to_tasks(self: Box<Self>, worker: &Worker) -> Result<Box<dyn AnyOpened>, Refused> {
-        let opened = (*self).open_to_tasks(worker);
+    fn open_to_tasks(self: Box<Self>, worker: &mut Worker) -> Result<Box<dyn AnyOpened>, Refused> {
+        let opened = (*self).open_to_tasks_published(worker);
         Ok(Box::new(opened.map_err(|refused| Refused(refused.error, Box::new(refused.owned)))?))
     }
     fn delete(self: Box<Self>, worker: &mut Worker) -> Result<(), Error> {

@@ -84,12 +84,8 @@ fn open<'h>(area: &Held<'h>, worker: &mut Worker, opened_areas: &mut Vec<Held<'h
         Right::Write(_) => {}
     }
     let Right::Write(owned) = area.take_right()? else { return Err(area.not_owned()) };
-    let opened = owned.open_to_tasks(worker).or_else(|refused| {
-        // An area that others read on demand is opened when all that was written to it is published.
-        let _ = worker.sync();
-        refused.1.open_to_tasks(worker)
-    });
-    match opened {
+    // An area that others read on demand is opened when all that was written to it is published.
+    match owned.open_to_tasks(worker) {
         Ok(open) => {
             area.set(worker, Right::Open(open));
             opened_areas.push(*area);

@@ -280,7 +280,7 @@ impl<T: Element> Partition<T> {
         if matches!(self.hold, Hold::Held(_))
             && let Hold::Held(owned) = std::mem::replace(&mut self.hold, Hold::Elsewhere)
         {
-            self.hold = Hold::Open(owned.open_to_tasks(worker).map_err(Error::from)?);
+            self.hold = Hold::Open(owned.open_to_tasks_published(worker).map_err(Error::from)?);
         }
         Ok(())
     }

@@ -74,13 +74,30 @@ impl<T: Element> Owned<T> {
     /// opened again; or for several ([`TaskRun::begin_next`](crate::tasks::TaskRun::begin_next)).
     ///
     /// An area that is sent on demand ([`AreaSpec::on_demand`](crate::AreaSpec::on_demand)) may have reader copies, if all that was
-    /// written to it is published ([`Worker::sync`]): while it is open, these stay as they are, and what the tasks wrote is
+    /// written to it is published ([`Worker::sync`], [`Owned::open_to_tasks_published`]): while it is open, these stay as they are, and what the tasks wrote is
     /// published after it was closed.
     ///
     /// # Errors
     /// Those of [`Owned::open`].
     pub fn open_to_tasks(self, worker: &Worker) -> Result<Opened<T>, GiveError<T>> {
         self.open_to(worker, OpenTo::Tasks)
+    }
+
+    /// The same, when all that was written to the area is published, which this has done: it waits for a reader copy that nobody has
+    /// pinned.
+    ///
+    /// # Errors
+    /// Those of [`Owned::open_to_tasks`] and of [`Worker::sync`]; [`Error::TimedOut`] if every reader copy is pinned for ten seconds. The
+    /// area comes back in the error.
+    pub fn open_to_tasks_published(self, worker: &mut Worker) -> Result<Opened<T>, GiveError<T>> {
+        let checked = self.check(worker);
+        let core = self.core();
+        let is_written = core.layout.copies > 0 && core.log().dirty.is_set();
+        let mut publish = || if is_written { worker.publish(core) } else { Ok(()) };
+        if let Err(error) = checked.and_then(|()| publish()) {
+            return Err(GiveError { error, owned: self });
+        }
+        self.open_to_tasks(worker)
     }
 
     /// Why it cannot be opened: rounds would copy what others write.

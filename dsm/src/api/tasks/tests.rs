@@ -402,6 +402,42 @@ pub(super) fn written_by_the_other(reader: usize) -> Arc<TaskGraph> {
     Arc::new(TaskGraph::new(vec![vec![512]], tasks).unwrap())
 }
 
+/// An observer has all reader copies of an area for a while: what was written is published when it lets go of one, and not before.
+#[test]
+fn an_area_is_opened_when_what_was_written_is_published() {
+    let job = Job::builder().hosts(&[1, 1], 0).reserve(1 << 26).embedded().unwrap();
+    let mut worker = job.worker().unwrap();
+    let mut owned = worker.create::<u64>(AreaSpec::new("rows").copies(2).on_demand(), 100).unwrap();
+    let (ask, asked) = std::sync::mpsc::channel::<()>();
+    let (has_pinned, pinned) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let job = &job;
+        scope.spawn(move || {
+            let observer = job.observer().unwrap();
+            let area = job.attach_within::<u64>("rows", std::time::Duration::from_secs(20)).unwrap();
+            let mut pins = Vec::new();
+            while asked.recv().is_ok() {
+                pins.push(observer.read(&area).unwrap());
+                has_pinned.send(()).unwrap();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        });
+        loop {
+            ask.send(()).unwrap();
+            pinned.recv().unwrap();
+            owned.write(&worker).unwrap().fill(7);
+            if worker.sync().unwrap().postponed > 0 {
+                break;
+            }
+        }
+        drop(ask);
+        let refused = owned.open_to_tasks(&worker).unwrap_err();
+        assert!(matches!(refused.error, Error::InvalidArea { .. }), "{refused:?}");
+        let opened = refused.owned.open_to_tasks_published(&mut worker).unwrap();
+        assert_eq!(opened.area().read(&worker).unwrap(), [7; 100]);
+    });
+}
+
 #[test]
 fn an_area_that_stays_open_is_read_between_runs_by_all() {
     let job = Job::embedded().unwrap();
