@@ -181,12 +181,13 @@ impl<T: Element> Recalled<T> {
         Ok(self.owned)
     }
 
-    /// The area, without waiting for its readers.
+    /// The area, without waiting for its readers, and the round since which they have to pass a synchronization point
+    /// ([`Worker::wait_for_readers`]).
     ///
     /// # Safety
-    /// Nobody writes it before every other worker has passed a synchronization point since the recall.
-    pub(crate) unsafe fn without_waiting(self) -> Owned<T> {
-        self.owned
+    /// Nobody writes it before every other worker has passed one.
+    pub(crate) unsafe fn without_waiting(self) -> (Owned<T>, u64) {
+        (self.owned, self.round)
     }
 
     /// Deletes the area, without waiting for its readers: its memory is freed when they are gone.

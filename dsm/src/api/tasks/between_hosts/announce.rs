@@ -55,6 +55,8 @@ pub(super) fn places(worker: &Worker, workers: usize, areas: &[InPlace]) -> Resu
 pub(super) struct Announced {
     pub(super) places: Places,
     digest: u64,
+    /// As in [`Head`].
+    since: u64,
 }
 
 /// Says to all workers that this one is about to begin a run, and makes the replicas that are its affair. `bytes` has those of each
@@ -72,13 +74,14 @@ pub(super) fn announce(
     let digest = hash.finish();
     let rings = Rings::of(worker)?;
     let here = worker.shared().segment.config().here as usize;
+    let mut since = 0;
     if places.first_of(here) == Some(worker.rank()) {
         for (array, bytes) in bytes.iter().enumerate().filter(|(array, _)| places.homes[*array] != here) {
-            replicas::make(worker, &mut rings.borrow_mut().replicas, array, *bytes)?;
+            since = since.max(replicas::make(worker, &mut rings.borrow_mut().replicas, array, *bytes)?);
         }
     }
-    rings.borrow_mut().begin(worker, digest, State::Begun, None)?;
-    Ok(Announced { places, digest })
+    rings.borrow_mut().begin(worker, Head { digest, state: State::Begun, since, ..Head::default() })?;
+    Ok(Announced { places, digest, since })
 }
 
 /// Says to all workers that this one does not begin the run that it has announced, if it has, perhaps because of another.
@@ -89,7 +92,9 @@ pub(super) fn refuse(
 ) -> Result<()> {
     let rings = Rings::of(worker)?;
     let mut rings = rings.borrow_mut();
-    rings.begin(worker, announced.map_or(0, |announced| announced.digest), State::Refused, because_of)
+    let digest = announced.map_or(0, |announced| announced.digest);
+    let blamed = because_of.map_or(0, |rank| rank + 1);
+    rings.begin(worker, Head { digest, state: State::Refused, blamed, ..Head::default() })
 }
 
 /// What is wrong with what another worker says of its run, the least first: what one of them has described comes before what follows
@@ -128,7 +133,9 @@ pub(super) fn meet(worker: &mut Worker, announced: &Announced, areas: &[InPlace]
         worker.check_peer(other).map_err(|_| not_there(worker.shared(), other))?;
         rings.attach(worker, other)?;
     }
-    let mut worst = None;
+    let here = worker.shared().segment.config().here as usize;
+    let first = announced.places.first_of(here);
+    let (mut worst, mut since) = (None, announced.since);
     for other in others {
         let ring = rings.incoming_mut(other).ok_or(Error::NoSuchWorker { rank: other })?;
         let (head, _) = ring.look(worker)?;
@@ -136,6 +143,9 @@ pub(super) fn meet(worker: &mut Worker, announced: &Announced, areas: &[InPlace]
             true => objection(&head, announced.digest),
             false => Some(Objection::Declined),
         };
+        if Some(other) == first {
+            since = head.since;
+        }
         // Who could not begin because of another names that one.
         let cause = if objection == Some(Objection::Failed) { head.cause(other) } else { other };
         let cause = if cause == rank { other } else { cause };
@@ -161,12 +171,18 @@ pub(super) fn meet(worker: &mut Worker, announced: &Announced, areas: &[InPlace]
         }
         Some((_, Reverse(other))) => return Err(Error::TaskLeft { rank: other }),
     }
-    let here = worker.shared().segment.config().here as usize;
+    drop(rings);
     let place = |(array, area): (usize, &InPlace)| match announced.places.homes[array] == here {
         true => Ok(area.clone()),
         false => replicas::find(worker, array),
     };
-    areas.iter().enumerate().map(place).collect()
+    let here = areas.iter().enumerate().map(place).collect::<Result<Vec<_>>>()?;
+    // Whoever is in the clocks has been at a synchronization point, where all met. One that has left them may still have elements of a
+    // replica that was closed and opened anew.
+    if let Some(area) = here.first().filter(|_| since > 0) {
+        worker.wait_for_readers(area.core(), since)?;
+    }
+    Ok(here)
 }
 
 fn host_text(shared: &Shared, rank: Rank) -> String {

@@ -38,6 +38,8 @@ pub(super) struct Head {
     pub(super) sent: u64,
     /// How many workers of its host are gone that had not done all their tasks; marks say which ([`place_of_gone`]).
     pub(super) gone: u64,
+    /// For the workers of its own host: the round since which all of them have to pass a synchronization point before the run.
+    pub(super) since: u64,
 }
 
 /// Bytes of the head itself.
@@ -97,6 +99,7 @@ impl Head {
             base: word(ring, 4),
             sent: word(ring, 5),
             gone: word(ring, 6),
+            since: word(ring, 7),
         }
     }
 
@@ -109,7 +112,7 @@ impl Head {
             self.base,
             self.sent,
             self.gone,
-            0,
+            self.since,
         ];
         bytemuck::cast(words)
     }
@@ -131,6 +134,7 @@ mod tests {
                 base: 5,
                 sent: 1 << 33,
                 gone: 4,
+                since: 9,
             };
             assert_eq!(Head::of(&head.bytes()), head);
         }

@@ -26,20 +26,21 @@ impl Replica {
     }
 }
 
-/// Makes the replica of an array, or opens the one of the last run anew.
+/// Makes the replica of an array, or opens the one of the last run anew; the round since which all workers of this host have to pass a
+/// synchronization point before anybody has its elements.
 pub(super) fn make(
     worker: &mut Worker,
     replicas: &mut Vec<Replica>,
     array: usize,
     bytes: usize,
-) -> Result<()> {
+) -> Result<u64> {
     let kept = replicas.iter().position(|replica| replica.array == array).map(|at| replicas.swap_remove(at));
-    let owned = match kept {
+    let (owned, since) = match kept {
         Some(Replica { opened: Some(opened), area, .. }) if area.len() == bytes => {
             // Closed and opened again, it is in another epoch: runs are not counted on.
             let recalled = opened.close(worker)?;
-            // SAFETY: it is opened again at once, and nobody has its elements in the new epoch before all workers of the job have met in the
-            // barrier after this, where what was lent in the last epoch ends.
+            // SAFETY: it is opened again at once, and whoever begins a run in the new epoch has waited for all workers of this host before
+            // (`begin_announced`).
             unsafe { recalled.without_waiting() }
         }
         kept => {
@@ -47,13 +48,13 @@ pub(super) fn make(
                 worker.delete(area.core.id)?;
             }
             let spec = crate::AreaSpec::new(name(&worker.shared().segment, array)).copies(0);
-            super::anew::make(worker, spec, bytes)?
+            (super::anew::make(worker, spec, bytes)?, 0)
         }
     };
     let area = owned.area();
     let opened = owned.open_to_tasks(worker).map_err(Error::from)?;
     replicas.push(Replica { array, opened: Some(opened), area });
-    Ok(())
+    Ok(since)
 }
 
 /// The replica of an array that a worker of this host has made.

@@ -246,16 +246,9 @@ impl Rings {
     }
 
     /// Another run of this worker, or an attempt: what it says of itself from now on.
-    pub(super) fn begin(
-        &mut self,
-        worker: &Worker,
-        digest: u64,
-        state: State,
-        because_of: Option<Rank>,
-    ) -> Result<()> {
+    pub(super) fn begin(&mut self, worker: &Worker, head: Head) -> Result<()> {
         self.run += 1;
-        let blamed = because_of.map_or(0, |rank| rank + 1);
-        let head = Head { run: self.run, digest, state, blamed, ..Head::default() };
+        let head = Head { run: self.run, ..head };
         self.out.iter_mut().flatten().try_for_each(|out| out.begin(worker, head))
     }
 
