@@ -52,20 +52,36 @@ impl Elements {
     }
 }
 
+/// The last dimension of a region that is not whole, or the first: behind it, elements follow each other across dimensions. None of an array
+/// without dimensions, which is one element.
+fn last_cut(region: &Region, shape: &[usize]) -> Option<usize> {
+    let is_whole = |dim: usize| {
+        let span = region.spans[dim];
+        span.start == 0 && span.len() == shape[dim] && (span.step == 1 || shape[dim] == 1)
+    };
+    let mut last = shape.len().checked_sub(1)?;
+    while last > 0 && is_whole(last) {
+        last -= 1;
+    }
+    Some(last)
+}
+
+/// How many pieces without gaps a region has, in an array of this shape; at most the greatest number.
+pub(super) fn count_runs(region: &Region, shape: &[usize]) -> usize {
+    let Some(last) = last_cut(region, shape).filter(|_| !region.is_empty()) else {
+        return usize::from(!region.is_empty());
+    };
+    let span = region.spans[last];
+    let of_last = if span.step == 1 { 1 } else { span.len() };
+    region.spans[..last].iter().fold(of_last, |all, span| all.saturating_mul(span.len()))
+}
+
 /// Calls `visit` with the first element and the length of each piece without gaps of a region, in an array of this shape.
 pub(super) fn for_each_run(region: &Region, shape: &[usize], mut visit: impl FnMut(u32, u32)) {
     if region.is_empty() {
         return;
     }
-    // Dimensions behind `last` are whole, so that elements follow each other across them.
-    let is_whole = |dim: usize| {
-        let span = region.spans[dim];
-        span.start == 0 && span.len() == shape[dim] && (span.step == 1 || shape[dim] == 1)
-    };
-    let mut last = shape.len() - 1;
-    while last > 0 && is_whole(last) {
-        last -= 1;
-    }
+    let Some(last) = last_cut(region, shape) else { return visit(0, 1) };
     let inner: usize = shape[last + 1..].iter().product();
     let (span, mut index) =
         (region.spans[last], region.spans[..last].iter().map(|span| span.start).collect::<Vec<_>>());
@@ -146,6 +162,11 @@ impl Sweep<'_> {
     fn look_at(&mut self, graph: &TaskGraph, rank: Rank, number: usize) -> Result<(), Unsendable> {
         for access in &graph.of(rank)[number].accesses {
             let (array, shape) = (access.array as u32, &graph.shapes[access.array]);
+            let all = access.reads.iter().chain(&access.writes).map(|region| count_runs(region, shape));
+            self.runs = all.fold(self.runs, usize::saturating_add);
+            if self.runs > MOST_RUNS {
+                return Err(Unsendable::Places);
+            }
             let runs_of = |regions: &[Region]| {
                 let mut runs = Vec::new();
                 let each = |region| for_each_run(region, shape, |first, count| runs.push((first, count)));
@@ -154,10 +175,6 @@ impl Sweep<'_> {
             };
             // What is written is among what is read.
             let (read, written) = (runs_of(&access.reads), runs_of(&access.writes));
-            self.runs += read.len() + written.len();
-            if self.runs > MOST_RUNS {
-                return Err(Unsendable::Places);
-            }
             let task = (rank, number as u32);
             read.iter().for_each(|run| self.touch(array, *run, task));
             for run in &written {

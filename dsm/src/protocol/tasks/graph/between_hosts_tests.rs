@@ -1,5 +1,5 @@
 //! Random graphs over several hosts: whatever comes late, a task finds its elements as those before it left them.
-use super::between_hosts::for_each_run;
+use super::between_hosts::{count_runs, for_each_run};
 use super::*;
 use crate::protocol::tasks::crossing::{Piece, Places};
 use proptest::prelude::*;
@@ -218,6 +218,9 @@ proptest! {
             region.spans[0].contains(at / SHAPE[1]) && region.spans[1].contains(at % SHAPE[1])
         };
         prop_assert_eq!(elements(std::slice::from_ref(&region)), (0..LEN).filter(inside).collect::<Vec<_>>());
+        let mut runs = 0;
+        for_each_run(&region, &SHAPE, |_, _| runs += 1);
+        prop_assert_eq!(count_runs(&region, &SHAPE), runs);
     }
 }
 
@@ -245,6 +248,17 @@ fn who_reads_what_another_of_its_host_reads_too_waits_for_the_writer() {
 }
 
 #[test]
+fn an_array_without_dimensions_is_one_element() {
+    let task = Task {
+        accesses: vec![Access { array: 0, reads: vec![], writes: vec![Region { spans: vec![] }] }],
+        after: vec![],
+    };
+    let graph = TaskGraph::new(vec![vec![]], vec![vec![], vec![task]]).unwrap();
+    let crossing = graph.crossing_of(&Places { hosts: 2, host_of: vec![0, 1], homes: vec![0] }).unwrap();
+    assert_eq!(crossing.route(1, 0).home, [Piece { array: 0, first: 0, count: 1 }]);
+}
+
+#[test]
 fn what_lies_in_too_many_places_is_refused() {
     let region = |len: usize| Region { spans: vec![Span { start: 0, end: len, step: 2 }] };
     let graph = |len: usize| {
@@ -253,7 +267,8 @@ fn what_lies_in_too_many_places_is_refused() {
     };
     let places = |hosts| Places { hosts, host_of: vec![0], homes: vec![0] };
     assert!(graph(1 << 10).crossing_of(&places(2)).is_ok());
-    let error = graph(1 << 26).crossing_of(&places(2)).unwrap_err().to_string();
+    // Before there is a list of them.
+    let error = graph((1 << 32) - 1).crossing_of(&places(2)).unwrap_err().to_string();
     assert!(error.contains("too many places"), "{error}");
     let error = graph(1 << 34).crossing_of(&places(2)).unwrap_err().to_string();
     assert!(error.contains("2^32 elements"), "{error}");
