@@ -13,6 +13,65 @@ pub struct Span {
     pub step: usize,
 }
 
+impl Span {
+    /// The last; of a span that is not empty.
+    const fn last(self) -> usize {
+        self.end - 1 - (self.end - 1 - self.start) % self.step
+    }
+
+    const fn is_empty(self) -> bool {
+        self.start >= self.end
+    }
+
+    /// One span of exactly the indices of both, of which none is empty, if there is one.
+    fn joined(self, other: Span) -> Option<Span> {
+        let (a, b) = if self.start <= other.start { (self, other) } else { (other, self) };
+        let fits = a.step == b.step && (b.start - a.start).is_multiple_of(a.step);
+        let reaches = b.start <= a.last() + a.step;
+        (fits && reaches).then(|| Span { start: a.start, end: a.end.max(b.end), step: a.step })
+    }
+}
+
+/// Whether a box has all elements of another, as far as steps of 1 tell.
+fn covers(one: &[Span], other: &[Span]) -> bool {
+    let inside = |(a, b): (&Span, &Span)| a == b || a.step == 1 && a.start <= b.start && b.end <= a.end;
+    one.iter().zip(other).all(inside)
+}
+
+/// Makes `one` a box of exactly the elements of both, if there is one.
+fn join(one: &mut [Span], other: &[Span]) -> bool {
+    if covers(one, other) {
+        return true;
+    }
+    if covers(other, one) {
+        one.copy_from_slice(other);
+        return true;
+    }
+    let mut differing = (0..one.len()).filter(|dim| one[*dim] != other[*dim]);
+    let (Some(dim), None) = (differing.next(), differing.next()) else { return false };
+    let Some(joined) = one[dim].joined(other[dim]) else { return false };
+    one[dim] = joined;
+    true
+}
+
+/// Adds the elements of a box, in as few boxes as fit together: a loop may have hundreds of accesses next to each other, and each of its
+/// tiles a list of what it touches.
+fn add(boxes: &mut Vec<Vec<Span>>, spans: &[Span]) {
+    if spans.iter().any(|span| span.is_empty()) {
+        return;
+    }
+    let Some(at) = boxes.iter_mut().position(|one| join(one, spans)) else {
+        boxes.push(spans.to_vec());
+        return;
+    };
+    // What has grown may fit others by now.
+    let mut grown = boxes.swap_remove(at);
+    while let Some(at) = boxes.iter().position(|other| join(&mut grown, other)) {
+        boxes.swap_remove(at);
+    }
+    boxes.push(grown);
+}
+
 /// The elements of an array that a tile touches: boxes of its indices, with one span for each dimension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
@@ -26,26 +85,25 @@ pub struct Touched {
 pub fn touched(nest: &LoopNest, array: usize, values: &[(i64, i64)]) -> Touched {
     let inner = nest.inner.iter().map(|variable| variable.bounds);
     let variables: Vec<Option<(i64, i64)>> = values.iter().copied().map(Some).chain(inner).collect();
-    let mut touched = Touched::default();
+    let (mut touched, mut of_access) = (Touched::default(), Vec::new());
     let forgotten = if mutant::is(Mutant::TouchedForgotten) { nest.accesses.last() } else { None };
     for access in nest.accesses_of(array).filter(|access| Some(*access) != forgotten) {
-        let spans = spans(access, &nest.arrays[array].shape, &variables);
+        of_access.clear();
+        of_access.extend(spans(access, &nest.arrays[array].shape, &variables));
         if access.mode.reads() {
-            touched.reads.push(spans.clone());
+            add(&mut touched.reads, &of_access);
         }
         if access.mode.writes() {
-            touched.writes.push(spans);
+            add(&mut touched.writes, &of_access);
         }
     }
-    for boxes in [&mut touched.reads, &mut touched.writes] {
-        boxes.sort_unstable();
-        boxes.dedup();
-    }
+    touched.reads.sort_unstable();
+    touched.writes.sort_unstable();
     touched
 }
 
-fn spans(access: &Access, shape: &[usize], variables: &[Option<(i64, i64)>]) -> Vec<Span> {
-    let of = |(subscript, extent): (&Subscript, &usize)| {
+fn spans(access: &Access, shape: &[usize], variables: &[Option<(i64, i64)>]) -> impl Iterator<Item = Span> {
+    let of = move |(subscript, extent): (&Subscript, &usize)| {
         let found = match subscript {
             Subscript::Index(index) => progression(index, variables),
             Subscript::Range(start, end) => {
@@ -62,7 +120,7 @@ fn spans(access: &Access, shape: &[usize], variables: &[Option<(i64, i64)>]) -> 
         let whole = Span { start: 0, end: *extent, step: 1 };
         found.map_or(whole, |found| within(found, *extent))
     };
-    access.subscripts.iter().zip(shape).map(of).collect()
+    access.subscripts.iter().zip(shape).map(of)
 }
 
 /// The first and the last value of an affine form over a box, and the distance between its values; `None` if a side of the box is
@@ -137,6 +195,48 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Boxes of two dimensions, some of them next to each other: joined, they have the elements that they had.
+    #[test]
+    fn boxes_that_fit_together_are_one() {
+        let has = |boxes: &[Vec<Span>], at: [usize; 2]| {
+            let inside = |span: &Span, at: usize| {
+                (span.start..span.end).contains(&at) && (at - span.start).is_multiple_of(span.step)
+            };
+            boxes.iter().any(|one| one.iter().zip(at).all(|(span, at)| inside(span, at)))
+        };
+        let mut state = 1u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            ((state >> 33) % below) as usize
+        };
+        for _ in 0..3000 {
+            let (mut all, mut joined) = (Vec::new(), Vec::new());
+            for _ in 0..random(7) {
+                let one: Vec<Span> = (0..2)
+                    .map(|_| {
+                        let (start, len, step) = (random(5), random(6), [1, 1, 2, 3][random(4)]);
+                        Span { start, end: start + len, step }
+                    })
+                    .collect();
+                add(&mut joined, &one);
+                all.push(one);
+            }
+            for (i, j) in (0..12).flat_map(|i| (0..12).map(move |j| (i, j))) {
+                assert_eq!(has(&joined, [i, j]), has(&all, [i, j]), "{all:?} {joined:?}");
+            }
+            assert!(joined.len() <= all.len());
+        }
+        // A square of a hundred accesses, row by row.
+        let mut boxes = Vec::new();
+        for (i, j) in (0..10).flat_map(|i| (0..10).map(move |j| (i, j))) {
+            add(
+                &mut boxes,
+                &[i..i + 4, j..j + 7].map(|range| Span { start: range.start, end: range.end, step: 1 }),
+            );
+        }
+        assert_eq!(boxes, [[Span { start: 0, end: 13, step: 1 }, Span { start: 0, end: 16, step: 1 }]]);
     }
 
     #[test]
