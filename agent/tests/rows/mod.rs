@@ -1,5 +1,7 @@
 //! Rows that change owners in batches, by workers of several hosts: threads over segments in one process, whose agents send
 //! datagrams to each other that may be lost.
+mod runs;
+
 use crate::network::{World, on_all};
 use hectare_dsm::tasks::{RowList, RowPlan, RowRun, Touched};
 use hectare_dsm::{AreaSpec, Job, Opened, Worker};
