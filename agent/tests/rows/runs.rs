@@ -42,6 +42,8 @@ fn a_run_from_before_says_nothing_of_the_next() {
         let not_done = RowRun::begin(worker, plan.clone(), 3, &in_place(&before)).unwrap();
         let mut all_done = RowRun::begin(worker, apart_plan.clone(), 1, &in_place(&done)).unwrap();
         add(worker, &mut all_done, &done);
+        // As it is not ended, a worker could announce the next one while another still meets in this.
+        worker.barrier().unwrap();
         let mut rows = RowRun::begin(worker, plan.clone(), 3, &in_place(&last)).unwrap();
         drop(not_done);
         let ended_late = all_done.end(worker).map(drop);
