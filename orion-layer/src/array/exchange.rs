@@ -51,7 +51,7 @@ pub(crate) fn exchange_parcels(
     context: &mut Context<'_>,
     site: Site,
     parcels: Result<Vec<Vec<u8>>>,
-    mut visit: impl FnMut(usize, &[u8]) -> Result<()>,
+    visit: &mut dyn FnMut(usize, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let (me, size, number) = (context.rank() as usize, context.size(), context.next_number());
     let name = format!("orion/parcels/{number}");

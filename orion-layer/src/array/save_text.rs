@@ -81,7 +81,7 @@ impl<T: Value + Display, const N: usize> SparseArray<T, N> {
         let mut text = Vec::new();
         let text = write_entries(&mut text, &self.local()).map(|()| text);
         let text = text.map_err(|source| file::failed(path, source));
-        share_bytes(context, site, text, |_, text| out.as_mut().map_or(Ok(()), |out| out.write(text)))?;
+        share_bytes(context, site, text, &mut |_, text| out.as_mut().map_or(Ok(()), |out| out.write(text)))?;
         let finished: Result<(), Error> = out.map_or(Ok(()), NewFile::finish);
         context.agree_on_same(site, finished)
     }

@@ -10,7 +10,7 @@ pub(crate) fn share_bytes(
     context: &mut Context<'_>,
     site: Site,
     bytes: Result<Vec<u8>>,
-    mut visit: impl FnMut(usize, &[u8]) -> Result<()>,
+    visit: &mut dyn FnMut(usize, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let name = format!("orion/shared/{}", context.next_number());
     let shown = bytes.and_then(|bytes| {

@@ -59,7 +59,7 @@ impl Source {
         })?;
         let parcels = asked.iter().map(|spans| self.read(spans)).collect();
         let mut parts = vec![Vec::new(); context.size()];
-        exchange_parcels(context, site, parcels, |rank, parcel| {
+        exchange_parcels(context, site, parcels, &mut |rank, parcel| {
             parts[rank] = parcel.to_vec();
             Ok(())
         })?;

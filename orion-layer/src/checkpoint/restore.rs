@@ -74,7 +74,7 @@ impl Context<'_> {
         let mut table = first.map(|first| first.table);
         if sees.contains(&None) {
             let shown = if self.rank() as usize == reader { table.clone() } else { None };
-            share_bytes(self, site, Ok(shown.unwrap_or_default()), |rank, bytes| {
+            share_bytes(self, site, Ok(shown.unwrap_or_default()), &mut |rank, bytes| {
                 if rank == reader {
                     table = Some(bytes.to_vec());
                 }

@@ -128,7 +128,7 @@ impl CheckpointWriter<'_, '_> {
         // By rank.
         let mut written: Vec<(usize, Vec<Block>)> = Vec::new();
         let (out, at) = (&mut self.out, &mut self.at);
-        let sent = exchange_parcels(context, site, parcels, |rank, bytes| {
+        let sent = exchange_parcels(context, site, parcels, &mut |rank, bytes| {
             let (Some(out), false) = (&mut *out, bytes.is_empty()) else { return Ok(()) };
             let (list, mut rest): (Vec<(u64, u64)>, &[u8]) = postcard::take_from_bytes(bytes)
                 .map_err(|error| Error::Message(format!("decoded: {error}")))?;

@@ -240,7 +240,7 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
         };
         let encoded = caught(at, encode, || "an entry".into());
         let mut all: Vec<(K, V)> = Vec::with_capacity(self.count);
-        share_bytes(context, site, encoded, |rank, mut rest| {
+        share_bytes(context, site, encoded, &mut |rank, mut rest| {
             let decode = || {
                 for _ in 0..wire::take::<u64>(&mut rest)? {
                     all.push((wire::take(&mut rest)?, wire::take(&mut rest)?));

@@ -33,7 +33,7 @@ impl<K: Key, V: Value, M: Merge<V>> DistMap<K, V, M> {
         let (parcels, mut parts) = self.pending.take();
         // Whatever becomes of it, nothing is left for the next time.
         self.pending.clear();
-        exchange_parcels(context, site, finished.map(|()| parcels), |from, parcel| {
+        exchange_parcels(context, site, finished.map(|()| parcels), &mut |from, parcel| {
             let key = || format!("a contribution of worker {from}");
             let run = || unpack(parcel, &mut parts).map_err(|error| wrong(key(), error.to_string()));
             caught(at, run, key)

@@ -208,7 +208,7 @@ impl<T: Value> DistVec<T> {
         let encoded = caught(at, encode, || "an element".into());
         let mut parts = Vec::new();
         // A value may take no bytes at all, so that they have to be counted.
-        share_bytes(context, site, encoded, |rank, mut rest| {
+        share_bytes(context, site, encoded, &mut |rank, mut rest| {
             let decode = || (0..count(self.len, rank, size)).map(|_| wire::take(&mut rest)).collect();
             let part: Vec<T> = caught(at, decode, || format!("an element of worker {rank}"))?;
             parts.push(part.into_iter());

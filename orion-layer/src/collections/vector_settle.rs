@@ -61,7 +61,7 @@ impl<T: Value> DistVec<T> {
         };
         let named = || at.get().to_string();
         let packed = caught((&name, me), pack, named).map_err(wrong);
-        exchange_parcels(context, site, packed, |_, mut parcel| {
+        exchange_parcels(context, site, packed, &mut |_, mut parcel| {
             let run = || {
                 while let Some((index, rest)) = parcel.split_first_chunk::<8>() {
                     parcel = rest;

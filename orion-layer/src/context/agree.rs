@@ -112,6 +112,13 @@ impl Context<'_> {
     /// of others the rest get [`Error::PeerFailed`]. On several hosts, an error of a file that not all workers have names the host
     /// whose file it is. Collective.
     pub(crate) fn agree_on_same<R>(&mut self, site: Site, result: Result<R>) -> Result<R> {
+        let mut value = None;
+        self.agree_on_same_error(site, result.map(|its| value = Some(its)))?;
+        let Some(value) = value else { unreachable!("who has failed gets an error") };
+        Ok(value)
+    }
+
+    fn agree_on_same_error(&mut self, site: Site, result: Result<()>) -> Result<()> {
         let mine = result.as_ref().err().map(RemoteError::of);
         let me = self.rank();
         let mut first: Option<(Rank, RemoteError)> = None;

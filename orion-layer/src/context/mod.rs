@@ -14,8 +14,8 @@ pub use self::run::{run, run_on};
 
 use self::array_number::DroppedArrays;
 use self::extensions::Extensions;
-use self::mailbox::Mailbox;
 pub(crate) use self::mailbox::Outcome;
+use self::mailbox::{Mailbox, OnReply};
 use crate::error::{Error, Result};
 use crate::fabric::{Fabric, SharedMemory};
 use crate::site::Site;
@@ -212,7 +212,16 @@ impl<'w> Context<'w> {
         &mut self,
         site: Site,
         outcome: Outcome<'_>,
-        on_reply: impl FnMut(Rank, &[u8]) -> Result<()>,
+        mut on_reply: impl FnMut(Rank, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        self.exchange_replies(site, outcome, &mut on_reply)
+    }
+
+    fn exchange_replies(
+        &mut self,
+        site: Site,
+        outcome: Outcome<'_>,
+        on_reply: &mut OnReply<'_>,
     ) -> Result<()> {
         let fails = !matches!(outcome, Outcome::Value(_));
         let exchanged = self.mailbox.exchange(&mut self.fabric, site, outcome, on_reply);

@@ -40,8 +40,17 @@ pub trait ArrayArg: LoopArray {
     ) -> Result<Of<'a, Self::View>>;
 }
 
+/// The arrays of one loop, whatever their types. What a pass does with them as a whole is compiled once, and not for every loop.
+pub trait AnyArrays {
+    /// Each array, in order.
+    fn each(&mut self) -> Vec<&mut dyn LoopArray>;
+
+    /// The numbers of the arrays, and which are written, for the key of a plan.
+    fn numbers(&self) -> Vec<(u64, bool)>;
+}
+
 /// The arrays of one loop: a tuple of up to eight.
-pub trait Arrays {
+pub trait Arrays: AnyArrays {
     /// The views of the body.
     type Views: Family;
     /// The views of a slice of the body.
@@ -63,18 +72,22 @@ pub trait Arrays {
         parts: &[Range<usize>],
         trace: PassTrace<'a>,
     ) -> Result<Of<'a, Self::Views>>;
-
-    /// Each array, in order.
-    fn each(&mut self) -> Vec<&mut dyn LoopArray>;
-
-    /// The numbers of the arrays, and which are written, for the key of a plan.
-    fn numbers(&self) -> Vec<(u64, bool)>;
 }
 
 macro_rules! tuples {
     ($(($($name:ident $index:tt),*))*) => {$(
         impl<$($name: Family),*> Family for ($($name,)*) {
             type Of<'a> = ($($name::Of<'a>,)*);
+        }
+
+        impl<$($name: ArrayArg),*> AnyArrays for ($($name,)*) {
+            fn each(&mut self) -> Vec<&mut dyn LoopArray> {
+                vec![$(&mut self.$index as &mut dyn LoopArray),*]
+            }
+
+            fn numbers(&self) -> Vec<(u64, bool)> {
+                vec![$((self.$index.number(), self.$index.is_written())),*]
+            }
         }
 
         impl<$($name: ArrayArg),*> Arrays for ($($name,)*) {
@@ -94,14 +107,6 @@ macro_rules! tuples {
                 trace: PassTrace<'a>,
             ) -> Result<Of<'a, Self::Views>> {
                 Ok(($(self.$index.view(worker, parts[$index].clone(), trace.of($index))?,)*))
-            }
-
-            fn each(&mut self) -> Vec<&mut dyn LoopArray> {
-                vec![$(&mut self.$index as &mut dyn LoopArray),*]
-            }
-
-            fn numbers(&self) -> Vec<(u64, bool)> {
-                vec![$((self.$index.number(), self.$index.is_written())),*]
             }
         }
     )*};

@@ -18,7 +18,7 @@ mod tail;
 mod treatment;
 
 pub use self::applied::Applied;
-pub use self::arrays::{ArrayArg, Arrays, Family, Of};
+pub use self::arrays::{AnyArrays, ArrayArg, Arrays, Family, Of};
 pub use self::captured_value::CapturedValue;
 pub use self::consistency::{Consistency, Every, Relaxation};
 pub use self::layout::Layout;
@@ -30,7 +30,7 @@ pub use self::pieces::{Pieces, SlicePieces};
 pub use self::rule::Rule;
 pub use self::serves::{NoKeyView, NoKeyViewFamily, Serves};
 pub use self::serving::PrefetchStats;
-pub use self::space::{IterationSpace, Ranges, Visit, entry_parts};
+pub use self::space::{AnySpace, IterationSpace, Ranges, Visit, entry_parts};
 pub(crate) use self::tail::Extent;
 pub use self::tail::Tail;
 pub use self::treatment::{PassParams, Traffic, Treatment};

@@ -15,14 +15,8 @@ use std::rc::Rc;
 /// A visitor of single iterations: index and chunk.
 pub type Visit<'v, 'a, C> = dyn FnMut(&[i64], Of<'a, C>) + 'v;
 
-/// The iterations of a loop, which can be cut into cells.
-pub trait IterationSpace {
-    /// The chunk of one cell, for the body.
-    type Chunks: Family;
-
-    /// The iterations of this worker, in place.
-    type Placed;
-
+/// The iterations of a loop, whatever their type: what planning asks of them.
+pub trait AnySpace {
     /// A number that tells this space from others in the same loop; the same on every worker.
     fn key(&self) -> u64;
 
@@ -40,6 +34,18 @@ pub trait IterationSpace {
     fn count(&self, _dims: &[usize], _cuts: &[Vec<i64>]) -> Option<BlockWeights> {
         None
     }
+
+    /// Whether a worker can run cells of which another has the iterations.
+    fn is_shareable(&self) -> bool;
+}
+
+/// The iterations of a loop, which can be cut into cells.
+pub trait IterationSpace: AnySpace {
+    /// The chunk of one cell, for the body.
+    type Chunks: Family;
+
+    /// The iterations of this worker, in place.
+    type Placed;
 
     /// Brings what this worker runs to it. Collective. `owners` says which worker runs a cell, by
     /// its number in row-major order.
@@ -59,9 +65,6 @@ pub trait IterationSpace {
     fn times_placed(_placed: &Self::Placed) -> u64 {
         0
     }
-
-    /// Whether a worker can run cells of which another has the iterations.
-    fn is_shareable(&self) -> bool;
 
     /// Lets others run what was placed at this worker. Collective; does nothing if they may already.
     ///
@@ -117,10 +120,7 @@ impl<const D: usize> Family for RangesFamily<D> {
     type Of<'a> = [Range<usize>; D];
 }
 
-impl<const D: usize> IterationSpace for Ranges<D> {
-    type Chunks = RangesFamily<D>;
-    type Placed = ();
-
+impl<const D: usize> AnySpace for Ranges<D> {
     fn key(&self) -> u64 {
         let mut hash = FxHasher::default();
         self.0.hash(&mut hash);
@@ -140,6 +140,15 @@ impl<const D: usize> IterationSpace for Ranges<D> {
         (0..=cells).map(|cell| (range.start + range.len() * cell / cells) as i64).collect()
     }
 
+    fn is_shareable(&self) -> bool {
+        true
+    }
+}
+
+impl<const D: usize> IterationSpace for Ranges<D> {
+    type Chunks = RangesFamily<D>;
+    type Placed = ();
+
     fn place(
         &self,
         _context: &mut Context<'_>,
@@ -149,10 +158,6 @@ impl<const D: usize> IterationSpace for Ranges<D> {
         _sorted: bool,
     ) -> Result<()> {
         Ok(())
-    }
-
-    fn is_shareable(&self) -> bool {
-        true
     }
 
     #[inline]

@@ -9,7 +9,7 @@
 //!
 //! A part that comes from another host is on its way when its taker begins the step, and not there. Nobody ends clocks for it where all
 //! begin steps together: those that it would be ended for wait at their next clock, and take part in rounds, by which it comes.
-use super::Arrays;
+use super::AnyArrays;
 use super::clocks::Clocks;
 use super::plan::LoopPlan;
 use super::work::relaxed;
@@ -50,10 +50,10 @@ impl LoopPlan {
 
 impl Context<'_> {
     /// Waits for a part of array `number`, unless this worker holds it; clocks go on meanwhile.
-    pub(super) fn take_part<A: Arrays>(
+    pub(super) fn take_part(
         &mut self,
         plan: &LoopPlan,
-        arrays: &mut A,
+        arrays: &mut dyn AnyArrays,
         (number, part): (usize, usize),
         clocks: &mut Option<Clocks>,
     ) -> Result<()> {
@@ -68,10 +68,10 @@ impl Context<'_> {
     }
 
     /// The same on several hosts: who fails lets go of nothing that is seen there, and says so by the clock table.
-    fn take_part_from_afar<A: Arrays>(
+    fn take_part_from_afar(
         &mut self,
         plan: &LoopPlan,
-        arrays: &mut A,
+        arrays: &mut dyn AnyArrays,
         (number, part): (usize, usize),
         clocks: &mut Option<Clocks>,
     ) -> Result<()> {

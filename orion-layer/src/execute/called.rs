@@ -79,3 +79,11 @@ pub(super) struct Called<'c, L: Types> {
     pub(super) slice: Slice<'c, L::Keys>,
     pub(super) body: &'c L::Body,
 }
+
+impl<L: Types> Clone for Called<'_, L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L: Types> Copy for Called<'_, L> {}

@@ -4,7 +4,7 @@
 use super::LoopHead;
 use super::plan::LoopPlan;
 use crate::context::Context;
-use crate::contract::{Arrays, IterationSpace, LoopArray, Treatment};
+use crate::contract::{AnyArrays, AnySpace, LoopArray, Treatment};
 use crate::error::{Error, Result};
 use crate::site::Site;
 use hectare_dependence::loop_nest::Space;
@@ -24,11 +24,11 @@ impl Write for Hashed {
 
 /// A number for all that every worker has to say alike of a loop, its subscripts excepted: with these goes what was
 /// planned.
-pub(super) fn fingerprint<A: Arrays>(
+pub(super) fn fingerprint(
     head: &LoopHead<'_>,
     (space, checking): (u64, bool),
     schedule: Option<&String>,
-    arrays: &mut A,
+    arrays: &mut dyn AnyArrays,
 ) -> u64 {
     let mut hash = Hashed(FxHasher::default());
     (head.relax, space, checking, schedule, head.captured).hash(&mut hash.0);
@@ -50,9 +50,9 @@ pub(super) fn with_plan(fingerprint: u64, plan: &LoopPlan) -> u64 {
     hash.finish()
 }
 
-fn words<S: IterationSpace>(
+fn words(
     head: &LoopHead<'_>,
-    space: &S,
+    space: &dyn AnySpace,
     checking: bool,
     arrays: &[&mut dyn LoopArray],
 ) -> Vec<String> {
@@ -84,11 +84,11 @@ fn words<S: IterationSpace>(
 
 impl Context<'_> {
     /// After an exchange that found that workers say different things of a loop: what differs. Collective.
-    pub(super) fn loop_divergence<S: IterationSpace, A: Arrays>(
+    pub(super) fn loop_divergence(
         &mut self,
         head: &LoopHead<'_>,
-        space: &S,
-        arrays: &mut A,
+        space: &dyn AnySpace,
+        arrays: &mut dyn AnyArrays,
         fingerprint: u64,
     ) -> Error {
         let words = words(head, space, self.checking, &arrays.each());

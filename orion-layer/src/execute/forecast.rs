@@ -1,6 +1,5 @@
 //! The record of a loop for the planner: its passes here, and those that the model predicts on other numbers of hosts.
-use super::IterationSpace;
-use super::called::{Called, Types};
+use super::any_loop::AnyLoop;
 use super::plan::LoopPlan;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -104,14 +103,14 @@ fn most_tiles(plan: &LoopPlan, workers: usize) -> usize {
 
 impl Context<'_> {
     /// After a pass, notes it for the planner, if that has started the program. Collective.
-    pub(super) fn forecast<L: Types>(
+    pub(super) fn forecast(
         &mut self,
-        called: &Called<'_, L>,
+        running: &dyn AnyLoop<'_>,
         plan: &LoopPlan,
         took: Duration,
     ) -> Result<()> {
         let Some(request) = self.plan_request.clone() else { return Ok(()) };
-        let site = called.head.site;
+        let site = running.head().site;
         let link = request.link.or(plan.between_hosts.as_ref().map(|between| between.link));
         if self.extensions.get::<Recorder>().is_none() && self.rank() == 0 {
             let record = PassesRecord {
@@ -153,7 +152,7 @@ impl Context<'_> {
         let mut forecasts = Vec::new();
         for hosts in &request.hosts {
             forecasts.extend(self.forecast_on(
-                called,
+                running,
                 plan,
                 (&request, *hosts, link),
                 compute.iter().sum(),
@@ -167,14 +166,14 @@ impl Context<'_> {
     }
 
     /// A pass on `hosts` hosts; `None` on other workers than the first, which has the times, and where the schedule does not fit.
-    fn forecast_on<L: Types>(
+    fn forecast_on(
         &mut self,
-        called: &Called<'_, L>,
+        running: &dyn AnyLoop<'_>,
         plan: &LoopPlan,
         (request, hosts, link): (&PlanRequest, usize, Link),
         nanoseconds: f64,
     ) -> Result<Option<Forecast>> {
-        let Called { head, space, .. } = *called;
+        let (head, space) = (running.head(), running.space());
         let workers = hosts * request.workers_per_host;
         let on = Hosts::even(hosts, workers, link);
         let cut = |dim: usize, cells: usize| space.cut(dim, cells);

@@ -3,13 +3,13 @@
 //! The plan says what each tile touches and which tiles come before it. The core checks that and refuses a plan by which two
 //! tiles that may run at once touch the same element (`hectare_dsm::tasks`); then it hands out to each tile what the plan
 //! says. So a plan that is wrong is an error and no data race.
+use super::cells::Cells;
 use super::plan::LoopPlan;
-use super::work::{Cells, Progress};
-use crate::accumulate::Tree;
+use super::work::Progress;
 use crate::context::{Context, Outcome};
-use crate::contract::{Arrays, LoopArray, PassTrace};
+use crate::contract::{AnyArrays, LoopArray, PassTrace};
 use crate::error::{Error, Result};
-use crate::execute::called::Types;
+use crate::execute::any_loop::AnyLoop;
 use crate::site::Site;
 use hectare_dsm::Rank;
 use hectare_dsm::tasks::{TaskGraph, TaskRun};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// The arrays of a loop that lie in place.
-fn in_place<'a, A: Arrays>(plan: &LoopPlan, arrays: &'a mut A) -> Vec<&'a mut dyn LoopArray> {
+fn in_place<'a>(plan: &LoopPlan, arrays: &'a mut dyn AnyArrays) -> Vec<&'a mut dyn LoopArray> {
     let numbers = plan.choice.placement.in_place.as_ref().map_or(&[][..], |in_place| &in_place.arrays);
     let all = arrays.each().into_iter().enumerate();
     all.filter(|(number, _)| numbers.contains(number)).map(|(_, array)| array).collect()
@@ -46,7 +46,7 @@ impl Context<'_> {
     }
 
     /// Leaves them open when all workers have run their tiles: what comes next is most often another such loop.
-    pub(super) fn leave_open<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A) {
+    pub(super) fn leave_open(&mut self, plan: &LoopPlan, arrays: &mut dyn AnyArrays) {
         if plan.tasks.is_some() {
             in_place(plan, arrays).into_iter().for_each(|array| array.leave_open());
         }
@@ -54,11 +54,11 @@ impl Context<'_> {
 
     /// Opens the arrays that lie in place to the tiles of all workers, unless this worker has failed before, and begins the run of its
     /// tiles. Collective. All know of an outer error; an inner one is of this worker alone, who has to tell the others.
-    pub(super) fn open_and_begin<A: Arrays>(
+    pub(super) fn open_and_begin(
         &mut self,
         plan: &LoopPlan,
         tasks: &Arc<TaskGraph>,
-        arrays: &mut A,
+        arrays: &mut dyn AnyArrays,
         before: Result<()>,
     ) -> Result<Result<TaskRun>> {
         self.open_to_tasks(plan, in_place(plan, arrays), before)?;
@@ -66,11 +66,11 @@ impl Context<'_> {
     }
 
     /// The same where they lie open already ([`Context::is_left_open`]): nobody has met, so it is found out whether all come.
-    pub(super) fn begin_open<A: Arrays>(
+    pub(super) fn begin_open(
         &mut self,
         plan: &LoopPlan,
         tasks: &Arc<TaskGraph>,
-        arrays: &mut A,
+        arrays: &mut dyn AnyArrays,
     ) -> Result<Result<TaskRun>> {
         match self.begin_run(plan, tasks, arrays) {
             Ok(run) => self.all_begin(plan.site, run),
@@ -78,11 +78,11 @@ impl Context<'_> {
         }
     }
 
-    fn begin_run<A: Arrays>(
+    fn begin_run(
         &mut self,
         plan: &LoopPlan,
         tasks: &Arc<TaskGraph>,
-        arrays: &mut A,
+        arrays: &mut dyn AnyArrays,
     ) -> Result<TaskRun> {
         let mut arrays = in_place(plan, arrays);
         let mut runs: Vec<_> = arrays.iter_mut().filter_map(|array| array.runs()).collect();
@@ -142,15 +142,14 @@ impl Context<'_> {
     }
 
     /// Runs this worker's tiles.
-    pub(super) fn work_in_place<L: Types>(
+    pub(super) fn work_in_place(
         &mut self,
-        cells: &Cells<'_, L>,
+        plan: &LoopPlan,
+        cells: &Cells<'_>,
         mut run: TaskRun,
-        arrays: &mut L::Arrays,
-        tree: &mut Tree<'_, L::Sums>,
+        running: &mut dyn AnyLoop<'_>,
         progress: &mut Progress,
     ) -> Result<()> {
-        let plan = cells.plan;
         let clock_table = self.clock_table()?;
         let numbers = plan.choice.placement.in_place.as_ref().map_or(&[][..], |in_place| &in_place.arrays);
         for (number, tile) in plan.tiles[self.rank() as usize].iter().enumerate() {
@@ -163,9 +162,9 @@ impl Context<'_> {
             let task = run.next(self.fabric.worker)?;
             let since = Instant::now();
             let trace = PassTrace::of_task(&cells.current, &task, numbers);
-            let mut views = arrays.views(self.fabric.worker, &tile.parts, trace)?;
-            plan.for_each_cell(number, &tile.tile, |cell| cells.run(cell, &mut views, tree));
-            drop(views);
+            running.run(self.fabric.worker, cells, &tile.parts, trace, &mut |run| {
+                plan.for_each_cell(number, &tile.tile, run);
+            })?;
             progress.spent.compute += since.elapsed();
             task.end();
             self.fabric.worker.service()?;

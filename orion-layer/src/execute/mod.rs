@@ -1,9 +1,11 @@
 //! Running loops: planning once, then passes that take, work, give.
 mod ahead;
 mod align;
+mod any_loop;
 mod between_hosts;
 mod body;
 mod called;
+mod cells;
 mod check;
 mod clocks;
 mod description;
@@ -42,8 +44,8 @@ pub use self::plan::LoopPlan;
 pub use self::rebalance::{Move, Moves, Rebalance};
 pub use self::timing::Timing;
 pub use crate::contract::{
-    ArrayArg, ArrayTrace, Arrays, Family, IterationSpace, KeyNotes, LoopArray, Of, PassTrace, Pieces, Ranges,
-    Rule, SlicePieces, Visit, entry_parts,
+    AnyArrays, AnySpace, ArrayArg, ArrayTrace, Arrays, Family, IterationSpace, KeyNotes, LoopArray, Of,
+    PassTrace, Pieces, Ranges, Rule, SlicePieces, Visit, entry_parts,
 };
 #[doc(hidden)]
 pub use crate::panics::{IterationMark, begin_iteration};

@@ -1,17 +1,16 @@
 //! One pass of a loop on one worker.
+use super::any_loop::AnyLoop;
 use super::body::guarded;
-use super::called::{Called, Types, Values};
+use super::cells::Cells;
 use super::clocks::Clocks;
 use super::plan::LoopPlan;
 use super::prefetch_plan::take_tallies;
 use super::timing::timed;
-use super::work::{Cells, Progress, relaxed, serves};
-use super::{Arrays, IterationSpace, LoopArray, LoopHead};
-use crate::accumulate::{Accumulators, Tree};
+use super::work::{Progress, relaxed, serves};
+use super::{AnyArrays, LoopArray, LoopHead};
 use crate::context::{Context, Outcome};
 use crate::error::{Error, Result};
 use crate::relax::{Consistency, LoopReport, PassParams, Treatment};
-use crate::site::Site;
 use hectare_dsm::Rank;
 use std::time::{Duration, Instant};
 
@@ -33,67 +32,60 @@ impl Begun {
 }
 
 /// Whether workers end clocks in a pass. Collected arrays are merged after it.
-fn has_clocks<A: Arrays>(plan: &LoopPlan, arrays: &mut A) -> bool {
+fn has_clocks(plan: &LoopPlan, arrays: &mut dyn AnyArrays) -> bool {
     relaxed(plan, arrays).iter().any(|array| array.treatment() != Treatment::Collected)
 }
 
 impl Context<'_> {
-    pub(super) fn pass<L: Types>(
-        &mut self,
-        called: &Called<'_, L>,
-        plan: &LoopPlan,
-        arrays: &mut L::Arrays,
-    ) -> Result<Values<L>> {
-        let Called { head, space, accumulators, slice, .. } = *called;
+    pub(super) fn pass(&mut self, running: &mut dyn AnyLoop<'_>, plan: &LoopPlan) -> Result<()> {
+        let head = running.head();
         if let Some(free) = &plan.free {
-            return self.pass_dynamic(called, plan, free, arrays);
+            return self.pass_dynamic(running, plan, free);
         }
         let mut timing = plan.timing.borrow_mut();
-        let placed = timed(&mut timing.placing, || {
-            space.place(self, head.site, &plan.choice.cuts, &plan.owners, plan.is_sorted())
+        timed(&mut timing.placing, || {
+            running.place(self, &plan.choice.cuts, &plan.owners, plan.is_sorted())
         })?;
         drop(timing);
         if plan.inspection.is_some() {
-            let found = self.inspected(called, plan, &placed, arrays)?;
+            let found = self.inspected(running, plan)?;
             let fingerprint = self.set_fingerprint(0);
             self.set_fingerprint(found.digest(fingerprint));
             if let Some(batched) = found.batched() {
-                return self.pass_in_batches(called, plan, batched, &placed, arrays);
+                return self.pass_in_batches(running, plan, batched);
             }
         }
         let mut spent = LoopReport::default();
-        let Begun { ahead, is_open, handed } = self.begin(head, plan, arrays)?;
+        let Begun { ahead, is_open, handed } = self.begin(head, plan, running.arrays())?;
         let since = Instant::now();
-        let (clocks, handed) = match has_clocks(plan, arrays) {
+        let (clocks, handed) = match has_clocks(plan, running.arrays()) {
             true => {
-                let planned = match serves(plan, arrays) {
+                let planned = match serves(plan, running.arrays()) {
                     true => {
                         let every = head.relax.every;
-                        self.plan_prefetch::<L::Space, L::Arrays, L::Keys>(
-                            &placed, plan, every, arrays, slice, &mut spent,
-                        )
+                        self.plan_prefetch(running, plan, every, &mut spent)
                     }
                     false => Ok(()),
                 };
-                (Some(self.open(head, plan, arrays, handed.and(planned))?), Ok(()))
+                (Some(self.open(head, plan, running.arrays(), handed.and(planned))?), Ok(()))
             }
             false => (None, handed),
         };
         let run = match &plan.tasks {
-            Some(tasks) if is_open => self.begin_open(plan, tasks, arrays)?.map(Some),
-            Some(tasks) => self.open_and_begin(plan, tasks, arrays, handed)?.map(Some),
+            Some(tasks) if is_open => self.begin_open(plan, tasks, running.arrays())?.map(Some),
+            Some(tasks) => self.open_and_begin(plan, tasks, running.arrays(), handed)?.map(Some),
             None => handed.map(|()| None),
         };
-        let mut tree = Tree::new(accumulators, plan.cells);
+        running.begin_sums(plan.cells);
         let me = self.rank();
         let mut progress = Progress { begun: 0, ahead, clocks, spent };
         let meter = self.meter(plan);
         let worked = run.and_then(|run| {
             guarded(&plan.nest, me, || {
-                let cells = Cells::<L>::new(&placed, plan, called.body).metered(meter.as_ref());
+                let cells = Cells::new(&plan.choice, meter.as_ref());
                 match run {
-                    None => self.work(&cells, arrays, &mut tree, &mut progress),
-                    Some(run) => self.work_in_place(&cells, run, arrays, &mut tree, &mut progress),
+                    None => self.work(plan, &cells, running, &mut progress),
+                    Some(run) => self.work_in_place(plan, &cells, run, running, &mut progress),
                 }
             })
         });
@@ -101,73 +93,70 @@ impl Context<'_> {
         let waited = Instant::now();
         let in_place = plan.tasks.is_some();
         // Where each has copies of its own, nobody writes what another reads: the exchange after the pass is enough.
-        let in_copies = self.works_in_copies(plan, arrays);
+        let in_copies = self.works_in_copies(plan, running.arrays());
         if worked.is_ok() && clocks.is_some() && !in_copies {
             // Whoever is not here yet may still write. One who has failed says so here, and calls once, as this does.
             if let Err(error) = self.exchange(head.site, Outcome::Value(&[]), |_, _| Ok(())) {
-                self.abandon(plan, arrays, begun, &error.to_string());
+                self.abandon(plan, running.arrays(), begun, &error.to_string());
                 return Err(error);
             }
         }
         let took = since.elapsed();
-        let ended = worked.and_then(|()| self.end(plan, arrays, clocks.is_some()));
+        let ended = worked.and_then(|()| self.end(plan, running.arrays(), clocks.is_some()));
         if let Err(error) = ended {
             if clocks.is_some() || in_place || self.fabric.spans_hosts() {
                 self.clock_table()?.set_failed(self.fabric.worker);
             }
-            self.abandon(plan, arrays, begun, &error.to_string());
+            self.abandon(plan, running.arrays(), begun, &error.to_string());
             return Err(self.fail(head.site, error));
         }
-        let combined = self.combine(head.site, accumulators, plan, plan.cells, tree, [took, spent.compute]);
+        let combined = self.combine(running, plan, [took, spent.compute]);
         if let (Err(error), true) = (&combined, in_copies) {
             // Another worker's part of what this one has is missing.
-            self.abandon(plan, arrays, begun, &error.to_string());
+            self.abandon(plan, running.arrays(), begun, &error.to_string());
         }
-        let (values, longest) = combined?;
-        self.leave_open(plan, arrays);
+        let longest = combined?;
+        self.leave_open(plan, running.arrays());
         spent.wait += waited.elapsed();
         if clocks.is_some() {
             plan.trials.borrow_mut().note(longest);
         }
-        take_tallies(plan, arrays, &mut spent);
+        take_tallies(plan, running.arrays(), &mut spent);
         plan.meter.replace(meter);
         plan.note(head.relax, &spent, clocks.map(|clocks| clocks.report));
-        Ok(values)
+        Ok(())
     }
 
-    /// Adds up what the cells of all workers gave, `cells` of them; how long the slowest worker took. `took` says how long this one did, and how
-    /// much of it went into iterations. Collective.
-    pub(super) fn combine<C: Accumulators>(
+    /// Adds up what the cells of all workers gave; how long the slowest worker took. `took` says how long this one did, and how much of it
+    /// went into iterations. Collective.
+    pub(super) fn combine(
         &mut self,
-        site: Site,
-        accumulators: &C,
+        running: &mut dyn AnyLoop<'_>,
         plan: &LoopPlan,
-        cells: usize,
-        mut tree: Tree<'_, C>,
         took: [Duration; 2],
-    ) -> Result<(C::Values, Duration)> {
+    ) -> Result<Duration> {
         let mut bytes = took.map(|time| (time.as_nanos() as u64).to_le_bytes()).concat();
-        tree.encode(&mut bytes);
-        let (mut all, mut longest) = (Tree::new(accumulators, cells), 0);
+        running.encode_sums(&mut bytes);
+        let mut longest = 0;
         let mut computes = plan.computes.borrow_mut();
         computes.clear();
-        self.exchange(site, Outcome::Value(&bytes), |_, bytes| {
+        self.exchange(running.head().site, Outcome::Value(&bytes), |_, bytes| {
             let cut_off = || Error::Message("decoded: a time is cut off".into());
             let (took, rest) = bytes.split_first_chunk().ok_or_else(cut_off)?;
             let (compute, partials) = rest.split_first_chunk().ok_or_else(cut_off)?;
             longest = longest.max(u64::from_le_bytes(*took));
             computes.push(u64::from_le_bytes(*compute));
-            all.decode(partials)
+            running.add_sums(partials)
         })?;
-        Ok((all.root(), Duration::from_nanos(longest)))
+        Ok(Duration::from_nanos(longest))
     }
 
     /// Brings every written array to the worker that needs it first.
-    pub(super) fn begin<A: Arrays>(
+    pub(super) fn begin(
         &mut self,
         head: &LoopHead<'_>,
         plan: &LoopPlan,
-        arrays: &mut A,
+        arrays: &mut dyn AnyArrays,
     ) -> Result<Begun> {
         for (number, array) in arrays.each().iter_mut().enumerate() {
             if let Some(layout) = plan.layout(number, array.layout()).or_else(|| {
@@ -231,11 +220,11 @@ impl Context<'_> {
     }
 
     /// Has arrays published that the loop writes while others may still read what was before.
-    fn publish_lent<A: Arrays>(
+    fn publish_lent(
         &mut self,
         head: &LoopHead<'_>,
         plan: &LoopPlan,
-        arrays: &mut A,
+        arrays: &mut dyn AnyArrays,
     ) -> Result<()> {
         for (number, array) in arrays.each().into_iter().enumerate().filter(|(_, array)| array.is_written()) {
             let is_read_before = match plan.has_ghosts(number) {
@@ -250,11 +239,11 @@ impl Context<'_> {
     }
 
     /// Has arrays that the loop writes send other hosts only what loops read there; and tells those that it reads, if it does so again.
-    fn prepare_edges<A: Arrays>(
+    fn prepare_edges(
         &mut self,
         head: &LoopHead<'_>,
         plan: &LoopPlan,
-        arrays: &mut A,
+        arrays: &mut dyn AnyArrays,
     ) -> Result<()> {
         let is_first = plan.timing.borrow().passes == 0;
         let host_of: Vec<usize> = (0..self.size()).map(|rank| self.fabric.host_of(rank)).collect();
@@ -281,7 +270,7 @@ impl Context<'_> {
     }
 
     /// Fetches what lies beyond this worker's parts of arrays that the loop writes. Where workers have met after that, others write.
-    fn fetch_ghosts<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
+    fn fetch_ghosts(&mut self, plan: &LoopPlan, arrays: &mut dyn AnyArrays) -> Result<()> {
         let all = arrays.each().into_iter().enumerate();
         all.filter(|(number, _)| plan.has_ghosts(*number)).try_for_each(|(number, array)| {
             plan.reads_of(number).map_or(Ok(()), |reads| array.fetch_ghosts(self.fabric.worker, reads))
@@ -290,7 +279,7 @@ impl Context<'_> {
 
     /// Whether all that the loop writes is relaxed, and lies in copies: on several hosts, where others read what is published. Then no
     /// worker changes before the end of a pass what another reads, and none has to wait for the others before it takes its arrays back.
-    fn works_in_copies<A: Arrays>(&self, plan: &LoopPlan, arrays: &mut A) -> bool {
+    fn works_in_copies(&self, plan: &LoopPlan, arrays: &mut dyn AnyArrays) -> bool {
         let is_copied = |array: &dyn LoopArray| {
             !array.is_written() || matches!(array.treatment(), Treatment::Relaxed | Treatment::Buffered)
         };
@@ -301,11 +290,11 @@ impl Context<'_> {
     }
 
     /// Opens what is relaxed to all, and sets the clocks.
-    fn open<A: Arrays>(
+    fn open(
         &mut self,
         head: &LoopHead<'_>,
         plan: &LoopPlan,
-        arrays: &mut A,
+        arrays: &mut dyn AnyArrays,
         planned: Result<()>,
     ) -> Result<Clocks> {
         let mut relaxed = relaxed(plan, arrays);
@@ -360,7 +349,7 @@ impl Context<'_> {
     /// After an error: whoever waits for a part of this worker's learns that it will not come. That goes also for
     /// parts that others have still to hand to this worker, for those after it in the schedule wait for them: tile by
     /// tile, as if it worked on, it takes them and lets go of them. `begun` tells the first tile that was not run.
-    fn abandon<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A, begun: usize, cause: &str) {
+    fn abandon(&mut self, plan: &LoopPlan, arrays: &mut dyn AnyArrays, begun: usize, cause: &str) {
         let mut each = arrays.each();
         each.iter_mut().for_each(|array| array.poison(cause));
         if self.fabric.spans_hosts() {
@@ -380,7 +369,7 @@ impl Context<'_> {
     }
 
     /// Lends everything again; what this worker has in hand at the end is its own.
-    fn end<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A, is_relaxed: bool) -> Result<()> {
+    fn end(&mut self, plan: &LoopPlan, arrays: &mut dyn AnyArrays, is_relaxed: bool) -> Result<()> {
         let me = self.rank();
         if plan.tasks.is_some() {
             return Ok(());

@@ -1,13 +1,12 @@
 //! One pass whose tiles are taken as they come free, on one worker.
+use super::any_loop::AnyLoop;
 use super::body::guarded;
-use super::called::{Called, Types, Values};
+use super::cells::Cells;
 use super::free::{Claims, FreeTile, FreeTiles, Progress};
 use super::plan::LoopPlan;
 use super::timing::timed;
-use super::work::Cells;
-use crate::accumulate::Tree;
 use crate::context::Context;
-use crate::contract::{Arrays, IterationSpace, LoopArray, PassTrace};
+use crate::contract::{AnyArrays, LoopArray, PassTrace};
 use crate::error::Result;
 use crate::relax::{ClockTable, LoopReport};
 use hectare_dependence::schedule::cell_number;
@@ -31,21 +30,19 @@ struct Turn<'t> {
 
 impl Context<'_> {
     /// [`Context::pass`], of a loop whose tiles are taken as they come free.
-    pub(super) fn pass_dynamic<L: Types>(
+    pub(super) fn pass_dynamic(
         &mut self,
-        called: &Called<'_, L>,
+        running: &mut dyn AnyLoop<'_>,
         plan: &LoopPlan,
         free: &FreeTiles,
-        arrays: &mut L::Arrays,
-    ) -> Result<Values<L>> {
-        let Called { head, space, accumulators, .. } = *called;
+    ) -> Result<()> {
+        let head = running.head();
         let pass = free.passes.get() + 1;
         free.passes.set(pass);
         let mut timing = plan.timing.borrow_mut();
-        let placed = timed(&mut timing.placing, || {
-            let placed = space.place(self, head.site, &plan.choice.cuts, &plan.owners, plan.is_sorted())?;
-            space.share(self, head.site, &placed)?;
-            Ok::<_, crate::Error>(placed)
+        timed(&mut timing.placing, || {
+            running.place(self, &plan.choice.cuts, &plan.owners, plan.is_sorted())?;
+            running.share(self)
         })?;
         drop(timing);
         let clock_table = self.clock_table()?;
@@ -57,30 +54,28 @@ impl Context<'_> {
         let opened = opened.and_then(|()| clock_table.reset(self.fabric.worker));
         self.agree_on(head.site, opened)?;
         let Some(claims) = free.claims.get() else { unreachable!("they were opened") };
-        let laid_out = self.begin(head, plan, arrays)?.handed;
+        let laid_out = self.begin(head, plan, running.arrays())?.handed;
         let since = Instant::now();
-        let mut tree = Tree::new(accumulators, plan.cells);
+        running.begin_sums(plan.cells);
         let mut spent = LoopReport::default();
         let turn = Turn { free, claims, clock_table: &clock_table, pass };
         let worked = laid_out.and_then(|()| {
             guarded(&plan.nest, self.rank(), || {
-                let cells = Cells::<L>::new(&placed, plan, called.body);
-                self.work_dynamic(&cells, &turn, arrays, &mut tree, &mut spent)
+                self.work_dynamic(&Cells::new(&plan.choice, None), &turn, running, &mut spent)
             })
         });
         let took = since.elapsed();
-        if let Err(error) = worked.and_then(|()| self.end_dynamic(&turn, arrays)) {
+        if let Err(error) = worked.and_then(|()| self.end_dynamic(&turn, running.arrays())) {
             clock_table.set_failed(self.fabric.worker);
             let cause = error.to_string();
-            arrays.each().iter_mut().for_each(|array| array.poison(&cause));
+            running.arrays().each().iter_mut().for_each(|array| array.poison(&cause));
             return Err(self.fail(head.site, error));
         }
         let waited = Instant::now();
-        let (values, _) =
-            self.combine(head.site, accumulators, plan, plan.cells, tree, [took, spent.compute])?;
+        self.combine(running, plan, [took, spent.compute])?;
         spent.wait += waited.elapsed();
         plan.note(head.relax, &spent, None);
-        Ok(values)
+        Ok(())
     }
 
     /// Leaves what this worker owns at rest to whoever needs it.
@@ -92,12 +87,11 @@ impl Context<'_> {
     }
 
     /// Runs tiles until all are run.
-    fn work_dynamic<L: Types>(
+    fn work_dynamic(
         &mut self,
-        cells: &Cells<'_, L>,
+        cells: &Cells<'_>,
         turn: &Turn<'_>,
-        arrays: &mut L::Arrays,
-        tree: &mut Tree<'_, L::Sums>,
+        running: &mut dyn AnyLoop<'_>,
         spent: &mut LoopReport,
     ) -> Result<()> {
         let Turn { free, claims, clock_table, pass } = *turn;
@@ -111,14 +105,14 @@ impl Context<'_> {
             }
             let mut taken = None;
             for number in outlook.candidates {
-                if !acquire(self.fabric.worker, arrays, &free.tiles[number])? {
+                if !acquire(self.fabric.worker, running.arrays(), &free.tiles[number])? {
                     continue;
                 }
                 if claims.begin(self.fabric.worker, pass, number, outlook.begun)? {
                     taken = Some(number);
                     break;
                 }
-                release(self.fabric.worker, arrays, &free.tiles[number])?;
+                release(self.fabric.worker, running.arrays(), &free.tiles[number])?;
             }
             let Some(number) = taken else {
                 self.wait_for_tiles(turn, outlook.done, pause)?;
@@ -129,20 +123,19 @@ impl Context<'_> {
             pause = PAUSE;
             let tile = &free.tiles[number];
             if tile.home != me {
-                let grid = &cells.plan.choice.grid;
+                let grid = &cells.choice.grid;
                 let wanted: Vec<usize> =
                     tile.cells.chunks_exact(grid.len()).map(|cell| cell_number(grid, cell)).collect();
-                L::Space::bring(cells.placed, self, tile.home, &wanted)?;
+                running.bring(self, tile.home, &wanted)?;
             }
             spent.wait += since.elapsed();
             let since = Instant::now();
-            let mut views = arrays.views(self.fabric.worker, &tile.parts, PassTrace::new(&cells.current))?;
-            for cell in tile.cells.chunks_exact(cells.plan.choice.grid.len()) {
-                cells.run(cell, &mut views, tree);
-            }
-            drop(views);
+            let trace = PassTrace::new(&cells.current);
+            running.run(self.fabric.worker, cells, &tile.parts, trace, &mut |run| {
+                tile.cells.chunks_exact(cells.choice.grid.len()).for_each(run);
+            })?;
             spent.compute += since.elapsed();
-            release(self.fabric.worker, arrays, tile)?;
+            release(self.fabric.worker, running.arrays(), tile)?;
             claims.end(self.fabric.worker, number)?;
             clock_table.notify(self.fabric.worker)?;
             self.fabric.worker.service()?;
@@ -168,7 +161,7 @@ impl Context<'_> {
 
     /// Takes back what this worker owns at rest, and lends it. All tiles are run, but another worker that has not seen that
     /// may acquire a part and release it.
-    fn end_dynamic<A: Arrays>(&mut self, turn: &Turn<'_>, arrays: &mut A) -> Result<()> {
+    fn end_dynamic(&mut self, turn: &Turn<'_>, arrays: &mut dyn AnyArrays) -> Result<()> {
         let me = self.rank();
         let what = || "a part of an array".to_owned();
         for array in arrays.each().iter_mut().filter(|array| array.is_written()) {
@@ -189,7 +182,7 @@ impl Context<'_> {
 }
 
 /// Acquires all parts that a tile needs, or none.
-fn acquire<A: Arrays>(worker: &Worker, arrays: &mut A, tile: &FreeTile) -> Result<bool> {
+fn acquire(worker: &Worker, arrays: &mut dyn AnyArrays, tile: &FreeTile) -> Result<bool> {
     let mut each = arrays.each();
     let mut held: Vec<(usize, usize)> = Vec::new();
     for (number, parts) in tile.parts.iter().enumerate() {
@@ -205,7 +198,7 @@ fn acquire<A: Arrays>(worker: &Worker, arrays: &mut A, tile: &FreeTile) -> Resul
 }
 
 /// Lays all of them down.
-fn release<A: Arrays>(worker: &Worker, arrays: &mut A, tile: &FreeTile) -> Result<()> {
+fn release(worker: &Worker, arrays: &mut dyn AnyArrays, tile: &FreeTile) -> Result<()> {
     let mut each = arrays.each();
     let mut parts = tile
         .parts

@@ -1,14 +1,13 @@
 //! The plan of a loop: made when the loop is first reached with these arrays, kept for later passes.
+use super::any_loop::AnyLoop;
 use super::between_hosts::{BetweenHosts, LinkMeter, ReadBytes};
-use super::called::{Called, Types, Values};
 use super::clocks::Clocks;
 use super::description::{self, DescriptionError, Treated, check};
 use super::free::FreeTiles;
 use super::inspection::Inspection;
 use super::meter::Meter;
 use super::task_graph;
-use super::{Describe, IterationSpace, LoopHead, Timing};
-use crate::accumulate::Accumulators;
+use super::{AnySpace, Describe, LoopHead, Timing};
 use crate::context::Context;
 use crate::contract::PrefetchStats;
 use crate::error::{Error, Result};
@@ -38,9 +37,9 @@ use std::time::{Duration, Instant};
 const MOST_RANGES: usize = 2;
 
 /// Describes a loop, and gives up the dependences of what it relaxes.
-fn described<S: IterationSpace>(
+fn described(
     head: &LoopHead<'_>,
-    space: &S,
+    space: &dyn AnySpace,
     arrays: Vec<NamedArray>,
     treated: &[Treated],
     describe: Describe<'_>,
@@ -69,9 +68,9 @@ fn described<S: IterationSpace>(
 }
 
 /// Chooses the schedule of a loop; blocks of a rotation are balanced by the entries in them. Collective.
-fn scheduled<S: IterationSpace>(
+fn scheduled(
     head: &LoopHead<'_>,
-    space: &S,
+    space: &dyn AnySpace,
     nest: &LoopNest,
     dependences: &Dependences,
     (accumulates, hosts): (bool, Option<&Hosts>),
@@ -163,18 +162,18 @@ pub struct LoopPlan {
 
 impl LoopPlan {
     /// Describes, analyzes and schedules a loop.
-    pub(super) fn make<L: Types>(
-        called: &Called<'_, L>,
+    pub(super) fn make(
+        running: &dyn AnyLoop<'_>,
         arrays: Vec<NamedArray>,
         treated: &[Treated],
         context: &mut Context<'_>,
     ) -> Result<LoopPlan> {
         let since = Instant::now();
-        let Called { head, space, describe, .. } = *called;
-        let mut nest = described(head, space, arrays, treated, describe, context.size())?;
+        let (head, space) = (running.head(), running.space());
+        let mut nest = described(head, space, arrays, treated, running.describe(), context.size())?;
         let collects = treated.iter().any(|(_, treatment)| *treatment == Treatment::Collected);
-        let accumulates = collects || size_of::<Values<L>>() != 0;
-        nest.combines_in_order = nest.order == Order::Ordered && (collects || !L::Sums::COMMUTE);
+        let accumulates = collects || running.has_sums();
+        nest.combines_in_order = nest.order == Order::Ordered && (collects || !running.sums_commute());
         let dependences = analyze(&nest);
         let hosts = context.linked_hosts(head.site)?;
         let choice = scheduled(head, space, &nest, &dependences, (accumulates, hosts.as_ref()), context)?;
@@ -183,7 +182,7 @@ impl LoopPlan {
         plan.tasks = task_graph::tasks_of(&plan.choice);
         plan.accumulates = accumulates;
         plan.has_own_schedule = head.schedule.is_some();
-        plan.inspection = plan.inspection(called, context).map(RefCell::new);
+        plan.inspection = plan.inspection(running, context).map(RefCell::new);
         if let Some(hosts) = &hosts {
             plan.ahead = Ahead::of(&plan.nest, &plan.choice.placement, hosts);
         }

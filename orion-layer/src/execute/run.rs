@@ -1,9 +1,10 @@
 //! Running a loop: its plan, a pass, and what follows an error.
+use super::any_loop::{AnyLoop, Running};
 use super::called::{Called, Slice, Types, Values};
 use super::divergence::{fingerprint, with_plan};
 use super::plan::LoopPlan;
 use super::plans::Key;
-use super::{Arrays, Describe, IterationSpace, LoopHead, Of, Pieces, SlicePieces};
+use super::{AnyArrays, Arrays, Describe, IterationSpace, LoopHead, Of, Pieces, SlicePieces};
 use crate::accumulate::Accumulators;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -64,7 +65,7 @@ impl Context<'_> {
         let slice = Slice { keys: None.or((false).then_some(&none)), basis: None };
         let body = of_pieces::<S, A, C, F>(&accumulators, body);
         self.run_called(
-            &Called::<(S, A, C, _, _)> {
+            Called::<(S, A, C, _, _)> {
                 head,
                 space,
                 accumulators: &accumulators,
@@ -109,7 +110,7 @@ impl Context<'_> {
     {
         let slice = Slice { keys: Some(&keys), basis };
         self.run_called(
-            &Called::<(S, A, C, _, _)> {
+            Called::<(S, A, C, _, _)> {
                 head,
                 space,
                 accumulators: &accumulators,
@@ -121,41 +122,42 @@ impl Context<'_> {
         )
     }
 
-    fn run_called<L: Types>(&mut self, called: &Called<'_, L>, mut arrays: L::Arrays) -> Result<Values<L>> {
-        let (head, space) = (called.head, called.space);
+    fn run_called<L: Types>(&mut self, called: Called<'_, L>, arrays: L::Arrays) -> Result<Values<L>> {
+        let mut running = Running::new(called, arrays);
+        self.run_any(&mut running)?;
+        Ok(running.into_values())
+    }
+
+    fn run_any(&mut self, running: &mut dyn AnyLoop<'_>) -> Result<()> {
+        let (head, space) = (running.head(), running.space());
         let key = Key {
             site: head.site,
-            arrays: arrays.numbers(),
+            arrays: running.arrays().numbers(),
             space: space.key(),
             invariants: head.invariants.to_vec(),
             relax: head.relax.key(),
             schedule: head.schedule.map(|schedule| format!("{schedule:?}")),
         };
-        let fingerprint = fingerprint(head, (key.space, self.checking), key.schedule.as_ref(), &mut arrays);
-        let result = self.run_fingerprinted(called, &mut arrays, key, fingerprint);
+        let says = (key.space, self.checking);
+        let fingerprint = fingerprint(head, says, key.schedule.as_ref(), running.arrays());
+        let result = self.run_fingerprinted(running, key, fingerprint);
         let fingerprint = self.set_fingerprint(0);
         match self.take_divergence() {
             false => result,
-            true => Err(self.loop_divergence(head, space, &mut arrays, fingerprint)),
+            true => Err(self.loop_divergence(head, space, running.arrays(), fingerprint)),
         }
     }
 
     /// Runs a loop of which this worker says `fingerprint`.
-    fn run_fingerprinted<L: Types>(
-        &mut self,
-        called: &Called<'_, L>,
-        arrays: &mut L::Arrays,
-        key: Key,
-        fingerprint: u64,
-    ) -> Result<Values<L>> {
-        let head = called.head;
+    fn run_fingerprinted(&mut self, running: &mut dyn AnyLoop<'_>, key: Key, fingerprint: u64) -> Result<()> {
+        let head = running.head();
         let (known, told) = (self.plan_of(&key), self.told);
         let prepared = match known {
             Some(plan) => Ok(plan),
             None => {
                 self.set_fingerprint(fingerprint);
                 self.agree_to_plan(head.site)?;
-                self.prepare(called, arrays, key.clone())
+                self.prepare(running, key.clone())
             }
         };
         if let Ok(plan) = &prepared {
@@ -164,7 +166,7 @@ impl Context<'_> {
             drop(plan.report(head.relax));
         }
         let checked = prepared.and_then(|plan| {
-            arrays.each().iter().try_for_each(|array| array.check())?;
+            running.arrays().each().iter().try_for_each(|array| array.check())?;
             Ok(plan)
         });
         let plan = match checked {
@@ -183,13 +185,10 @@ impl Context<'_> {
         let before = is_metered.then(|| self.counted_by_agent()).flatten();
         let since = Instant::now();
         let result = match self.checking {
-            false => self.pass(called, &plan, arrays),
-            true => self.checked_pass(called, &plan, arrays),
+            false => self.pass(running, &plan),
+            true => self.checked_pass(running, &plan),
         };
-        let result = result.and_then(|values| {
-            self.settle(head, arrays)?;
-            Ok(values)
-        });
+        let result = result.and_then(|()| self.settle(head, running.arrays()));
         let mut timing = plan.timing.borrow_mut();
         let took = since.elapsed();
         timing.running += took;
@@ -199,18 +198,17 @@ impl Context<'_> {
             Err(error) => {
                 self.has_to_meet = true;
                 let cause = error.to_string();
-                arrays.each().iter_mut().for_each(|array| array.poison(&cause));
-                // What cells have set aside is not for another pass: this takes it.
-                drop(called.accumulators.identities());
+                running.arrays().each().iter_mut().for_each(|array| array.poison(&cause));
+                running.forget_sums();
             }
-            Ok(_) => {
+            Ok(()) => {
                 if let Some(before) = before
                     && let Some(after) = self.counted_by_agent()
                 {
                     let here = self.fabric.host_of(self.rank() as usize);
                     plan.link_meter.borrow_mut().note(here, &before, &after);
                 }
-                self.forecast(called, &plan, took)?;
+                self.forecast(running, &plan, took)?;
                 self.rebalanced(&key, &plan)?;
             }
         }
@@ -218,7 +216,7 @@ impl Context<'_> {
     }
 
     /// Merges what the loop collected. If that fails for one array, those that were before it have changed.
-    fn settle<A: Arrays>(&mut self, head: &LoopHead<'_>, arrays: &mut A) -> Result<()> {
+    fn settle(&mut self, head: &LoopHead<'_>, arrays: &mut dyn AnyArrays) -> Result<()> {
         let mut each = arrays.each();
         for at in 0..each.len() {
             if let Err(error) = each[at].settle(self, head.site) {
@@ -231,14 +229,9 @@ impl Context<'_> {
     }
 
     /// Plans a loop. Collective.
-    fn prepare<L: Types>(
-        &mut self,
-        called: &Called<'_, L>,
-        arrays: &mut L::Arrays,
-        key: Key,
-    ) -> Result<Rc<LoopPlan>> {
-        let head = called.head;
-        let each = arrays.each();
+    fn prepare(&mut self, running: &mut dyn AnyLoop<'_>, key: Key) -> Result<Rc<LoopPlan>> {
+        let head = running.head();
+        let each = running.arrays().each();
         each.iter().try_for_each(|array| array.check())?;
         if each.len() != head.arrays.len() {
             let what = format!("{} names for {} arrays", head.arrays.len(), each.len());
@@ -246,8 +239,8 @@ impl Context<'_> {
         }
         let named = each.iter().zip(head.arrays).map(|(array, name)| array.describe(name)).collect();
         let treated: Vec<_> = each.iter().map(|array| (array.is_written(), array.treatment())).collect();
-        let mut plan = LoopPlan::make(called, named, &treated, self)?;
-        plan.sharing.has_slice = called.slice.keys.is_some();
+        let mut plan = LoopPlan::make(running, named, &treated, self)?;
+        plan.sharing.has_slice = running.slice_basis().is_some();
         let plan = Rc::new(plan);
         self.keep_plan(key, plan.clone());
         Ok(plan)

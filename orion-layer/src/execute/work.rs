@@ -1,18 +1,14 @@
 //! The work of one worker in a pass: its tiles, and the clocks between their cells.
-use super::called::{Placed, Types};
+use super::any_loop::AnyLoop;
+use super::cells::Cells;
 use super::clocks::Clocks;
-use super::meter::Meter;
 use super::plan::LoopPlan;
-use super::{Arrays, IterationSpace, LoopArray, Of, PassTrace, Pieces};
-use crate::accumulate::Tree;
+use super::{AnyArrays, LoopArray, PassTrace};
 use crate::context::Context;
 use crate::error::Result;
 use crate::mutant::{self, Mutant};
-use crate::panics::unwound::end_iterations;
 use crate::relax::{LoopReport, Treatment};
 use hectare_dependence::placement::{ArrayPlacement, TilePlan};
-use hectare_dependence::schedule::cell_number;
-use std::cell::Cell;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -26,50 +22,6 @@ pub(super) struct Progress {
     pub(super) clocks: Option<Clocks>,
     /// The times.
     pub(super) spent: LoopReport,
-}
-
-/// The cells of a pass, and the body that runs over them.
-pub(super) struct Cells<'p, L: Types> {
-    pub(super) placed: &'p Placed<L>,
-    pub(super) plan: &'p LoopPlan,
-    body: &'p L::Body,
-    /// Notes the loads of cells.
-    meter: Option<&'p Meter>,
-    /// The number of the cell under way.
-    pub(super) current: Cell<usize>,
-}
-
-impl<'p, L: Types> Cells<'p, L> {
-    pub(super) fn new(placed: &'p Placed<L>, plan: &'p LoopPlan, body: &'p L::Body) -> Self {
-        Cells { placed, plan, body, meter: None, current: Cell::new(0) }
-    }
-
-    /// The same, whose loads are noted.
-    pub(super) fn metered(self, meter: Option<&'p Meter>) -> Self {
-        Cells { meter, ..self }
-    }
-
-    /// Runs the iterations of one cell, and notes what they add to the accumulators.
-    #[inline(always)]
-    pub(super) fn run<'a>(
-        &'a self,
-        cell: &[usize],
-        views: &mut Of<'a, <L::Arrays as Arrays>::Views>,
-        tree: &mut Tree<'_, L::Sums>,
-    ) {
-        let plan = self.plan;
-        let number = cell_number(&plan.choice.grid, cell);
-        self.current.set(number);
-        let chunk = Pieces::one(L::Space::chunk(self.placed, &plan.choice.cuts, cell, number));
-        let values = match self.meter {
-            None => (self.body)(chunk, views),
-            Some(meter) => meter.cell(number, || (self.body)(chunk, views)),
-        };
-        end_iterations();
-        if number + 1 < plan.cells || !mutant::is(Mutant::LostPartial) {
-            tree.add(number, values);
-        }
-    }
 }
 
 /// One of this worker's tiles, of whose arrays it has what the tile needs.
@@ -91,58 +43,57 @@ struct Rhythm {
 
 impl Context<'_> {
     /// Runs this worker's tiles.
-    pub(super) fn work<L: Types>(
+    pub(super) fn work(
         &mut self,
-        cells: &Cells<'_, L>,
-        arrays: &mut L::Arrays,
-        tree: &mut Tree<'_, L::Sums>,
+        plan: &LoopPlan,
+        cells: &Cells<'_>,
+        running: &mut dyn AnyLoop<'_>,
         progress: &mut Progress,
     ) -> Result<()> {
-        let plan = cells.plan;
         let me = self.rank() as usize;
-        let serves = progress.clocks.is_some() && serves(plan, arrays);
+        let serves = progress.clocks.is_some() && serves(plan, running.arrays());
         let mut rhythm = Rhythm { serves, interval: 0, ticked: Instant::now() };
         let starts = progress.clocks.as_ref().map(|clocks| plan.clocks_before(me, clocks.every()));
         for (number, tile) in plan.tiles[me].iter().enumerate() {
             progress.begun = number;
             if let (Some(clocks), Some(starts)) = (&mut progress.clocks, &starts) {
-                clocks.catch_up(self.fabric.worker, &mut relaxed(plan, arrays), starts[number])?;
+                clocks.catch_up(self.fabric.worker, &mut relaxed(plan, running.arrays()), starts[number])?;
             }
-            let parts = self.take_parts(plan, arrays, tile, progress)?;
+            let parts = self.take_parts(plan, running.arrays(), tile, progress)?;
             if mutant::is(Mutant::EarlyGive) {
                 progress.begun = number + 1;
-                self.hand_on(plan, number, arrays, &progress.ahead)?;
+                self.hand_on(plan, number, running.arrays(), &progress.ahead)?;
             }
             match progress.clocks {
                 None => {
                     let begun = BegunTile { number, parts: &parts };
-                    self.run_tile(cells, begun, arrays, tree, &mut progress.spent)?
+                    self.run_tile(plan, cells, begun, running, &mut progress.spent)?
                 }
                 Some(_) => {
                     let begun = BegunTile { number, parts: &parts };
-                    self.run_tile_by_clocks(cells, begun, arrays, tree, progress, &mut rhythm)?
+                    self.run_tile_by_clocks(plan, cells, begun, running, progress, &mut rhythm)?
                 }
             }
             progress.begun = number + 1;
-            self.hand_on(plan, number, arrays, &progress.ahead)?;
+            self.hand_on(plan, number, running.arrays(), &progress.ahead)?;
             if let Some(clocks) = progress.clocks.as_mut().filter(|_| number + 1 < plan.tiles[me].len()) {
-                clocks.tick(self.fabric.worker, &mut relaxed(plan, arrays), false)?;
+                clocks.tick(self.fabric.worker, &mut relaxed(plan, running.arrays()), false)?;
                 rhythm.ticked = Instant::now();
             }
             self.fabric.worker.service()?;
         }
         match &mut progress.clocks {
             // Also of a worker without tiles.
-            Some(clocks) => clocks.tick(self.fabric.worker, &mut relaxed(plan, arrays), true),
+            Some(clocks) => clocks.tick(self.fabric.worker, &mut relaxed(plan, running.arrays()), true),
             None => Ok(()),
         }
     }
 
     /// Waits for the parts that a tile needs, and tells which of each array it sees.
-    fn take_parts<A: Arrays>(
+    fn take_parts(
         &mut self,
         plan: &LoopPlan,
-        arrays: &mut A,
+        arrays: &mut dyn AnyArrays,
         tile: &TilePlan,
         progress: &mut Progress,
     ) -> Result<Vec<Range<usize>>> {
@@ -163,43 +114,41 @@ impl Context<'_> {
     }
 
     /// Runs the cells of a tile, one after the other.
-    fn run_tile<L: Types>(
+    fn run_tile(
         &mut self,
-        cells: &Cells<'_, L>,
+        plan: &LoopPlan,
+        cells: &Cells<'_>,
         BegunTile { number, parts }: BegunTile<'_>,
-        arrays: &mut L::Arrays,
-        tree: &mut Tree<'_, L::Sums>,
+        running: &mut dyn AnyLoop<'_>,
         spent: &mut LoopReport,
     ) -> Result<()> {
-        let tiles = &cells.plan.tiles[self.rank() as usize];
+        let tiles = &plan.tiles[self.rank() as usize];
         let since = Instant::now();
-        let trace = PassTrace::new(&cells.current).reading(&cells.plan.reads);
-        let mut views = arrays.views(self.fabric.worker, parts, trace)?;
-        let mut run = || {
-            cells.plan.for_each_cell(number, &tiles[number].tile, |cell| cells.run(cell, &mut views, tree))
-        };
-        if !(mutant::is(Mutant::TileOmitted) && number + 1 == tiles.len()) {
-            run();
-        }
-        if mutant::is(Mutant::TileTwice) {
-            run();
-        }
+        let trace = PassTrace::new(&cells.current).reading(&plan.reads);
+        running.run(self.fabric.worker, cells, parts, trace, &mut |run| {
+            let mut all = || plan.for_each_cell(number, &tiles[number].tile, &mut *run);
+            if !(mutant::is(Mutant::TileOmitted) && number + 1 == tiles.len()) {
+                all();
+            }
+            if mutant::is(Mutant::TileTwice) {
+                all();
+            }
+        })?;
         spent.compute += since.elapsed();
         Ok(())
     }
 
     /// Runs the cells of a tile, with clocks between them.
-    fn run_tile_by_clocks<L: Types>(
+    fn run_tile_by_clocks(
         &mut self,
-        cells: &Cells<'_, L>,
+        plan: &LoopPlan,
+        cells: &Cells<'_>,
         BegunTile { number, parts }: BegunTile<'_>,
-        arrays: &mut L::Arrays,
-        tree: &mut Tree<'_, L::Sums>,
+        running: &mut dyn AnyLoop<'_>,
         Progress { clocks, spent, .. }: &mut Progress,
         rhythm: &mut Rhythm,
     ) -> Result<()> {
         let Some(clocks) = clocks else { return Ok(()) };
-        let plan = cells.plan;
         let mut list: Vec<Vec<usize>> = Vec::new();
         let tile = &plan.tiles[self.rank() as usize][number].tile;
         plan.for_each_cell(number, tile, |cell| list.push(cell.to_vec()));
@@ -209,24 +158,26 @@ impl Context<'_> {
         let mut at = 0;
         while at < list.len() {
             if ends_interval(at) {
-                self.prefetch(plan, arrays, rhythm.interval, spent)?;
+                self.prefetch(plan, running.arrays(), rhythm.interval, spent)?;
                 rhythm.interval += 1;
             }
             let since = Instant::now();
             let trace = PassTrace::new(&cells.current).reading(&plan.reads);
-            let mut views = arrays.views(self.fabric.worker, parts, trace)?;
-            let due = loop {
-                cells.run(&list[at], &mut views, tree);
-                at += 1;
-                let due = plan.is_due(clocks, self.fabric.worker, at, rhythm.ticked.elapsed())?;
-                if at == list.len() || due || ends_interval(at) {
-                    break due;
-                }
-            };
-            drop(views);
+            let mut due = Ok(false);
+            running.run(self.fabric.worker, cells, parts, trace, &mut |run| {
+                due = loop {
+                    run(&list[at]);
+                    at += 1;
+                    let due = plan.is_due(clocks, self.fabric.worker, at, rhythm.ticked.elapsed());
+                    if at == list.len() || !matches!(due, Ok(false)) || ends_interval(at) {
+                        break due;
+                    }
+                };
+            })?;
+            let due = due?;
             spent.compute += since.elapsed();
             if at < list.len() && due {
-                clocks.tick(self.fabric.worker, &mut relaxed(plan, arrays), false)?;
+                clocks.tick(self.fabric.worker, &mut relaxed(plan, running.arrays()), false)?;
                 self.fabric.worker.service()?;
                 rhythm.ticked = Instant::now();
             }
@@ -235,11 +186,11 @@ impl Context<'_> {
     }
 
     /// Gives what others need next, after a tile.
-    fn hand_on<A: Arrays>(
+    fn hand_on(
         &mut self,
         plan: &LoopPlan,
         number: usize,
-        arrays: &mut A,
+        arrays: &mut dyn AnyArrays,
         goes_ahead: &[bool],
     ) -> Result<()> {
         let me = self.rank() as usize;
@@ -255,12 +206,12 @@ impl Context<'_> {
 }
 
 /// The arrays that the loop relaxes.
-pub(super) fn relaxed<'a, A: Arrays>(plan: &LoopPlan, arrays: &'a mut A) -> Vec<&'a mut dyn LoopArray> {
+pub(super) fn relaxed<'a>(plan: &LoopPlan, arrays: &'a mut dyn AnyArrays) -> Vec<&'a mut dyn LoopArray> {
     let all = arrays.each().into_iter().enumerate();
     all.filter(|(number, _)| plan.nest.relaxed.contains(number)).map(|(_, array)| array).collect()
 }
 
 /// Whether any array of the loop is served to it.
-pub(super) fn serves<A: Arrays>(plan: &LoopPlan, arrays: &mut A) -> bool {
+pub(super) fn serves(plan: &LoopPlan, arrays: &mut dyn AnyArrays) -> bool {
     relaxed(plan, arrays).iter().any(|array| array.treatment() == Treatment::Served)
 }

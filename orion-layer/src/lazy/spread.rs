@@ -75,7 +75,7 @@ fn exchange<K: Sortable, O: Origin, V: Value>(
     let (worker, size) = (context.rank(), context.size());
     let packed = pack((name, worker), items, to, size);
     let mut got = Vec::new();
-    exchange_parcels(context, site, packed, |from, parcel| {
+    exchange_parcels(context, site, packed, &mut |from, parcel| {
         let run = || unpack((name, worker), parcel, &mut got);
         caught((name, worker), run, || format!("an entry from worker {from}"))
     })?;

@@ -1,6 +1,8 @@
 //! Arrays whose number of dimensions is known only at run time.
 use hectare_dsm::Worker;
-use hectare_orion::execute::{ArrayArg, ArrayTrace, Arrays, Family, KeyNotes, LoopArray, Of, PassTrace};
+use hectare_orion::execute::{
+    AnyArrays, ArrayArg, ArrayTrace, Arrays, Family, KeyNotes, LoopArray, Of, PassTrace,
+};
 use hectare_orion::{Context, DistArray, Result, View, ViewMut};
 use std::ops::Range;
 
@@ -168,6 +170,16 @@ impl Family for ManyNamed {
     type Of<'a> = Vec<Named<'a>>;
 }
 
+impl AnyArrays for Arguments<'_> {
+    fn each(&mut self) -> Vec<&mut dyn LoopArray> {
+        self.0.iter_mut().map(Argument::control).collect()
+    }
+
+    fn numbers(&self) -> Vec<(u64, bool)> {
+        self.0.iter().map(Argument::number).collect()
+    }
+}
+
 impl Arrays for Arguments<'_> {
     type Views = ManySeen;
     type Keys = ManyNamed;
@@ -185,13 +197,5 @@ impl Arrays for Arguments<'_> {
     ) -> Result<Of<'a, ManySeen>> {
         let each = self.0.iter_mut().zip(parts).enumerate();
         each.map(|(array, (argument, parts))| argument.view(worker, parts.clone(), trace.of(array))).collect()
-    }
-
-    fn each(&mut self) -> Vec<&mut dyn LoopArray> {
-        self.0.iter_mut().map(Argument::control).collect()
-    }
-
-    fn numbers(&self) -> Vec<(u64, bool)> {
-        self.0.iter().map(Argument::number).collect()
     }
 }

@@ -56,7 +56,7 @@ impl<T: Value, const N: usize> SparseArray<T, N> {
         }
         let bytes = bytes.map_err(|error| Error::Message(format!("encoded: {error}")));
         let mut all = Vec::with_capacity(self.count);
-        share_bytes(context, site, bytes, |_, mut rest| {
+        share_bytes(context, site, bytes, &mut |_, mut rest| {
             while !rest.is_empty() {
                 let (entry, after) = postcard::take_from_bytes::<Entry<T, N>>(rest).map_err(decoded)?;
                 all.push(entry);

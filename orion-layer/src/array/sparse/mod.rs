@@ -15,7 +15,7 @@ use hectare_data::grid::Grid;
 use hectare_dependence::cuts::{BlockWeights, Cuts, NotCuts, PartTable};
 use hectare_dependence::histogram::Histogram;
 
-use crate::contract::{Family, IterationSpace, Of, Visit};
+use crate::contract::{AnySpace, Family, IterationSpace, Of, Visit};
 use hectare_dependence::loop_nest::Space;
 use std::cell::{OnceCell, RefCell};
 use std::marker::PhantomData;
@@ -186,10 +186,7 @@ impl<T: 'static, const N: usize> Family for EntriesFamily<T, N> {
     type Of<'a> = &'a [Entry<T, N>];
 }
 
-impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
-    type Chunks = EntriesFamily<T, N>;
-    type Placed = Rc<PlacedEntries<T, N>>;
-
+impl<T: Value, const N: usize> AnySpace for SparseArray<T, N> {
     fn key(&self) -> u64 {
         self.number.get()
     }
@@ -214,6 +211,15 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
         let some = placed.entries.iter().step_by((self.count / COUNTED).max(1));
         Some(BlockWeights::count_dims(axes.ok()?, dims, some.map(|entry| entry.key)))
     }
+
+    fn is_shareable(&self) -> bool {
+        fixed_len::<T>().is_some()
+    }
+}
+
+impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
+    type Chunks = EntriesFamily<T, N>;
+    type Placed = Rc<PlacedEntries<T, N>>;
 
     fn place(
         &self,
@@ -292,10 +298,6 @@ impl<T: Value, const N: usize> IterationSpace for SparseArray<T, N> {
 
     fn times_placed(placed: &Self::Placed) -> u64 {
         placed.times
-    }
-
-    fn is_shareable(&self) -> bool {
-        fixed_len::<T>().is_some()
     }
 
     fn share(&self, context: &mut Context<'_>, site: Site, placed: &Self::Placed) -> Result<()> {

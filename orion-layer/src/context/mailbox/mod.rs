@@ -56,6 +56,9 @@ fn write(frame: &mut [u8], head: &Head, payload: &[u8]) {
     rest.copy_from_slice(payload);
 }
 
+/// Is called with the reply of each worker. Not generic: exchanges are called from everywhere, and compiled once.
+pub(crate) type OnReply<'r> = dyn FnMut(Rank, &[u8]) -> Result<()> + 'r;
+
 /// The state of one worker's collective calls: its next frame, and what it has found in those of others.
 #[derive(Debug, Default)]
 pub(super) struct Mailbox {
@@ -138,7 +141,7 @@ impl Mailbox {
         fabric: &mut dyn Fabric,
         site: Site,
         outcome: Outcome<'_>,
-        on_reply: impl FnMut(Rank, &[u8]) -> Result<()>,
+        on_reply: &mut OnReply<'_>,
     ) -> Result<()> {
         let exchanged = self.exchange_frames(fabric, site, outcome, on_reply);
         self.has_followed = match &exchanged {
@@ -154,7 +157,7 @@ impl Mailbox {
         fabric: &mut dyn Fabric,
         site: Site,
         outcome: Outcome<'_>,
-        mut on_reply: impl FnMut(Rank, &[u8]) -> Result<()>,
+        on_reply: &mut OnReply<'_>,
     ) -> Result<()> {
         if self.has_diverged.get() {
             return Err(self.diverged(

@@ -127,10 +127,11 @@ fn all_hear_what_all_say_however_long() {
         let heard = on_threads(3, |copies, mailbox| {
             let mut heard = vec![Vec::new(); 3];
             let bytes = said(copies.rank);
-            let exchanged = mailbox.exchange(copies, Site::here(), Outcome::Value(&bytes), |rank, bytes| {
-                heard[rank as usize] = bytes.to_vec();
-                Ok(())
-            });
+            let exchanged =
+                mailbox.exchange(copies, Site::here(), Outcome::Value(&bytes), &mut |rank, bytes| {
+                    heard[rank as usize] = bytes.to_vec();
+                    Ok(())
+                });
             exchanged.map(|()| heard)
         });
         let expected: Vec<_> = (0..3).map(said).collect();
@@ -146,10 +147,11 @@ fn replies_come_by_rank_however_long_they_are() {
     for lengths in [[PAYLOAD + 1, 0, 5], [5, 2 * PAYLOAD, PAYLOAD], [0, PAYLOAD + 1, 0]] {
         let heard = on_threads(3, |copies, mailbox| {
             let (bytes, mut heard) = (vec![7; lengths[copies.rank]], Vec::new());
-            let exchanged = mailbox.exchange(copies, Site::here(), Outcome::Value(&bytes), |rank, bytes| {
-                heard.push((rank, bytes.len()));
-                Ok(())
-            });
+            let exchanged =
+                mailbox.exchange(copies, Site::here(), Outcome::Value(&bytes), &mut |rank, bytes| {
+                    heard.push((rank, bytes.len()));
+                    Ok(())
+                });
             exchanged.map(|()| heard)
         });
         let expected: Vec<_> = (0..).zip(lengths).collect();
@@ -163,7 +165,7 @@ fn replies_come_by_rank_however_long_they_are() {
 fn an_error_of_one_is_an_error_of_all_others() {
     let ended = on_threads(3, |copies, mailbox| {
         let say = if copies.rank == 2 { Outcome::Failure("no more") } else { Outcome::Value(&[]) };
-        mailbox.exchange(copies, Site::here(), say, |_, _| Ok(()))
+        mailbox.exchange(copies, Site::here(), say, &mut |_, _| Ok(()))
     });
     assert!(ended[2].is_ok());
     for ended in &ended[..2] {
@@ -176,7 +178,7 @@ fn an_error_of_one_is_an_error_of_all_others() {
 fn frames_from_elsewhere_tell_programs_apart() {
     let ended = on_threads(2, |copies, mailbox| {
         let site = Site { file: "program.rs", line: 7 + copies.rank as u32, column: 1 };
-        mailbox.exchange(copies, site, Outcome::Value(&[]), |_, _| Ok(()))
+        mailbox.exchange(copies, site, Outcome::Value(&[]), &mut |_, _| Ok(()))
     });
     let Err(Error::Diverged { here, there_rank: 1, there, .. }) = &ended[0] else { panic!("{:?}", ended[0]) };
     assert_eq!((here.as_str(), there.as_str()), ("program.rs:7:1", "program.rs:8:1"));
@@ -192,7 +194,7 @@ fn a_frame_of_a_later_call_is_no_divergence_where_one_has_died() {
             copies,
             Site { file: "program.rs", line: 7, column: 1 },
             Outcome::Value(&[]),
-            |_, _| Ok(()),
+            &mut |_, _| Ok(()),
         )
     });
     assert!(matches!(ended[1], Err(Error::WorkerLost { rank: 2, .. })), "{:?}", ended[1]);

@@ -1,13 +1,13 @@
 //! Finding out what the iterations of a loop touch, and how they can run side by side.
+use super::super::any_loop::{AnyLoop, Noting};
 use super::super::body::explain;
-use super::super::called::{KeySlice, Placed, Slice, Types};
 use super::super::inspection::{Batched, Found, Inspected};
 use super::super::plan::LoopPlan;
 use super::super::prefetch_plan::with_versions;
+use super::Context;
 use super::estimate::{between_hosts_ns, moved, moved_ns, pace, pays, row_bytes, why_serial};
 use super::lists::{block_lists, fill_ranges, lists, row_lists};
-use super::{Called, Context};
-use crate::contract::{Arrays, Each, IterationSpace, KeyNotes, Noted, SlicePieces};
+use crate::contract::Noted;
 use crate::error::{Error, Result};
 use crate::panics::unwound;
 use crate::text::time;
@@ -17,7 +17,6 @@ use hectare_dependence::loop_nest::Order;
 use hectare_dependence::schedule::iterations;
 use hectare_dsm::tasks::{RowMarks, RowPlan};
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -42,32 +41,32 @@ fn rows(shape: &[usize]) -> usize {
 
 impl Context<'_> {
     /// How the pass runs: as an inspection says, which is made if none is known. Collective.
-    pub(in super::super) fn inspected<L: Types>(
+    pub(in super::super) fn inspected(
         &mut self,
-        called: &Called<'_, L>,
+        running: &mut dyn AnyLoop<'_>,
         plan: &LoopPlan,
-        placed: &Placed<L>,
-        arrays: &mut L::Arrays,
     ) -> Result<Rc<Found>> {
         let Some(inspection) = &plan.inspection else { return Ok(Rc::new(Found::Serial)) };
-        let Slice { keys: Some(keys), basis } = called.slice else { return Ok(Rc::new(Found::Serial)) };
+        let Some(basis) = running.slice_basis() else { return Ok(Rc::new(Found::Serial)) };
+        let site = running.head().site;
         let since = Instant::now();
         // Another loop over the same entries may have placed them otherwise meanwhile.
-        let basis = basis.map(|basis| with_versions((basis, L::Space::times_placed(placed)), arrays));
+        let times_placed = running.times_placed();
+        let basis = basis.map(|basis| with_versions((basis, times_placed), running.arrays()));
         if let Some(known) = inspection.borrow_mut().reuse(basis, since) {
             return Ok(known);
         }
         if !inspection.borrow_mut().is_worthwhile(basis) {
             return Ok(Rc::new(Found::Serial));
         }
-        let brought = self.bring_all(called, plan, placed);
+        let brought = self.bring_all(running, plan);
         let touched = brought.and_then(|brought| match brought {
-            Ok(()) => self.touched::<L::Space, L::Arrays, L::Keys>(plan, placed, arrays, keys),
+            Ok(()) => self.touched(running, plan),
             Err(why) => Ok(Err(why)),
         });
-        let hosts = self.linked_hosts(called.head.site)?;
+        let hosts = self.linked_hosts(site)?;
         let found = touched.and_then(|touched| self.found(plan, touched, hosts.as_ref()));
-        let (found, mut said) = self.agree_on(called.head.site, found)?;
+        let (found, mut said) = self.agree_on(site, found)?;
         said.took = since.elapsed();
         let found = Rc::new(found);
         inspection.borrow_mut().keep(basis, found.clone(), said);
@@ -75,41 +74,25 @@ impl Context<'_> {
     }
 
     /// Lets every worker see all iterations.
-    fn bring_all<L: Types>(
-        &mut self,
-        called: &Called<'_, L>,
-        plan: &LoopPlan,
-        placed: &Placed<L>,
-    ) -> Result<Result<(), Why>> {
-        if !called.space.is_shareable() {
+    fn bring_all(&mut self, running: &mut dyn AnyLoop<'_>, plan: &LoopPlan) -> Result<Result<(), Why>> {
+        if !running.space().is_shareable() {
             return Ok(Err(
                 "its entries have no fixed length, so that workers cannot run each other's".into()
             ));
         }
-        called.space.share(self, called.head.site, placed)?;
+        running.share(self)?;
         let owner = plan.only_worker();
         if owner != self.rank() {
-            L::Space::bring(placed, self, owner as usize, &[0])?;
+            running.bring(self, owner as usize, &[0])?;
         }
         Ok(Ok(()))
     }
 
     /// Runs the slice for every iteration.
-    fn touched<S, A, K>(
-        &mut self,
-        plan: &LoopPlan,
-        placed: &S::Placed,
-        arrays: &mut A,
-        keys: &K,
-    ) -> Result<Result<Touched, Why>>
-    where
-        S: IterationSpace,
-        A: Arrays,
-        K: KeySlice<S, A>,
-    {
+    fn touched(&mut self, running: &mut dyn AnyLoop<'_>, plan: &LoopPlan) -> Result<Result<Touched, Why>> {
         let nest = &plan.nest;
         let count = iterations(nest) as usize;
-        let written: Vec<bool> = arrays.each().iter().map(|array| array.is_written()).collect();
+        let written: Vec<bool> = running.arrays().each().iter().map(|array| array.is_written()).collect();
         let of = |(array, written): (&hectare_dependence::loop_nest::NamedArray, &bool)| {
             written.then(|| rows(&array.shape))
         };
@@ -123,11 +106,8 @@ impl Context<'_> {
         };
         unwound::forget();
         let (begun, failed) = (Cell::new(0), Cell::new(None));
-        let mut views = arrays.keys(self.fabric.worker, KeyNotes::of(&noted))?;
-        let cuts = &plan.choice.cuts;
-        let each = Each { placed, cuts, count, begun: &begun, noted: &noted, failed: &failed };
-        let run = catch_unwind(AssertUnwindSafe(|| keys(SlicePieces::of_each(each), &mut views)));
-        drop(views);
+        let noting = Noting { count, begun: &begun, noted: &noted, failed: &failed };
+        let run = running.slice_all(self.fabric.worker, &plan.choice.cuts, noting)?;
         Ok(match (run, failed.get()) {
             (Ok(()), None) => {
                 let touched = noted.into_touched();

@@ -11,7 +11,7 @@ mod run;
 
 use super::inspection::Inspection;
 
-use super::called::{Called, Types};
+use super::any_loop::AnyLoop;
 use super::plan::LoopPlan;
 use crate::context::Context;
 use crate::relax::Treatment;
@@ -26,13 +26,9 @@ impl LoopPlan {
     }
 
     /// The rows and elements that the iterations of the loop touch, as far as known, if it is to be inspected.
-    pub(super) fn inspection<L: Types>(
-        &self,
-        called: &Called<'_, L>,
-        context: &Context<'_>,
-    ) -> Option<Inspection> {
+    pub(super) fn inspection(&self, running: &dyn AnyLoop<'_>, context: &Context<'_>) -> Option<Inspection> {
         let exact = self.sharing.treatments.iter().all(|treatment| *treatment == Treatment::Exact);
-        let is_irregular = called.slice.keys.is_some() && called.head.schedule.is_none() && exact;
+        let is_irregular = running.slice_basis().is_some() && running.head().schedule.is_none() && exact;
         // One worker runs the loop as it is, unless what is accumulated would be combined otherwise than by several.
         let helps = context.size() > 1 || self.accumulates && self.nest.order == Order::Ordered;
         // Batches are not in the order of the loop.

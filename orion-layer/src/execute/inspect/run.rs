@@ -1,14 +1,12 @@
 //! A pass in batches.
+use super::super::any_loop::AnyLoop;
 use super::super::body::guarded;
-use super::super::called::{Placed, Types, Values};
 use super::super::inspection::{Batched, Found};
 use super::super::plan::LoopPlan;
-use super::{Called, Context};
-use crate::accumulate::Tree;
+use super::Context;
 use crate::context::Outcome;
-use crate::contract::{Arrays, Layout, LoopArray, PassTrace, Pieces};
+use crate::contract::{AnyArrays, Layout, LoopArray, PassTrace};
 use crate::error::{Error, Result};
-use crate::panics::unwound::end_iterations;
 use crate::relax::LoopReport;
 use hectare_dsm::tasks::RowRun;
 use rustc_hash::FxHasher;
@@ -16,7 +14,7 @@ use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::time::Instant;
 
-fn written<A: Arrays>(arrays: &mut A) -> Vec<&mut dyn LoopArray> {
+fn written(arrays: &mut dyn AnyArrays) -> Vec<&mut dyn LoopArray> {
     arrays.each().into_iter().filter(|array| array.is_written()).collect()
 }
 
@@ -39,50 +37,46 @@ impl Found {
 
 impl Context<'_> {
     /// Runs a pass of a loop that was inspected. Collective.
-    pub(in super::super) fn pass_in_batches<L: Types>(
+    pub(in super::super) fn pass_in_batches(
         &mut self,
-        called: &Called<'_, L>,
+        running: &mut dyn AnyLoop<'_>,
         plan: &LoopPlan,
         batched: &Batched,
-        placed: &Placed<L>,
-        arrays: &mut L::Arrays,
-    ) -> Result<Values<L>> {
-        let (head, me) = (called.head, self.rank());
-        self.lay_in_place(plan, arrays)?;
+    ) -> Result<()> {
+        let (head, me) = (running.head(), self.rank());
+        self.lay_in_place(plan, running.arrays())?;
         let since = Instant::now();
         let cells = if plan.accumulates { batched.group_count } else { 1 };
-        let mut tree = Tree::new(called.accumulators, cells);
-        let worked = guarded(&plan.nest, me, || {
-            self.work_in_batches(called, plan, batched, placed, arrays, &mut tree)
-        });
+        running.begin_sums(cells);
+        let worked = guarded(&plan.nest, me, || self.work_in_batches(running, plan, batched));
         let waited = Instant::now();
         if worked.is_ok() {
             // Whoever is not here yet may still write. One who has failed says so here, and calls once, as this does.
             if let Err(error) = self.exchange(head.site, Outcome::Value(&[]), |_, _| Ok(())) {
-                arrays.each().iter_mut().for_each(|array| array.poison(&error.to_string()));
+                running.arrays().each().iter_mut().for_each(|array| array.poison(&error.to_string()));
                 return Err(error);
             }
         }
         let took = since.elapsed();
-        let ended =
-            worked.map_err(unforeseen).and_then(|spent| self.close_to_tasks(written(arrays)).map(|()| spent));
+        let ended = worked
+            .map_err(unforeseen)
+            .and_then(|spent| self.close_to_tasks(written(running.arrays())).map(|()| spent));
         let mut spent = match ended {
             Ok(spent) => spent,
             Err(error) => {
                 self.clock_table()?.set_failed(self.fabric.worker);
-                arrays.each().iter_mut().for_each(|array| array.poison(&error.to_string()));
+                running.arrays().each().iter_mut().for_each(|array| array.poison(&error.to_string()));
                 return Err(self.fail(head.site, error));
             }
         };
-        let times = [took, spent.compute];
-        let (values, _) = self.combine(head.site, called.accumulators, plan, cells, tree, times)?;
+        self.combine(running, plan, [took, spent.compute])?;
         spent.wait += waited.elapsed();
         plan.note(head.relax, &spent, None);
-        Ok(values)
+        Ok(())
     }
 
     /// Brings every written array into one piece, and opens it to all workers.
-    fn lay_in_place<A: Arrays>(&mut self, plan: &LoopPlan, arrays: &mut A) -> Result<()> {
+    fn lay_in_place(&mut self, plan: &LoopPlan, arrays: &mut dyn AnyArrays) -> Result<()> {
         for (array, described) in arrays.each().into_iter().zip(&plan.nest.arrays) {
             if array.is_written() && array.layout().parts() > 1 {
                 let whole =
@@ -100,15 +94,13 @@ impl Context<'_> {
     }
 
     /// Runs this worker's batches; what time that took.
-    fn work_in_batches<L: Types>(
+    fn work_in_batches(
         &mut self,
-        called: &Called<'_, L>,
+        running: &mut dyn AnyLoop<'_>,
         plan: &LoopPlan,
         batched: &Batched,
-        placed: &Placed<L>,
-        arrays: &mut L::Arrays,
-        tree: &mut Tree<'_, L::Sums>,
     ) -> Result<LoopReport> {
+        let arrays = running.arrays();
         let all = arrays.each().into_iter().enumerate();
         let numbers: Vec<usize> =
             all.filter(|(_, array)| array.is_written()).map(|(number, _)| number).collect();
@@ -124,23 +116,21 @@ impl Context<'_> {
             let begun = Instant::now();
             spent.wait += begun - since;
             let trace = PassTrace::of_rows(&cell, &batch, &numbers, marks);
-            let mut views = arrays.views(batch.worker(), &parts, trace)?;
             let range = batched.of(batch.number());
-            if plan.accumulates {
+            let list = (&batched.iterations[..], &cuts[..]);
+            running.run_lists(batch.worker(), list, &parts, trace, &mut |run| {
+                if !plan.accumulates {
+                    return run(None, range.clone());
+                }
                 let mut start = range.start;
                 while start < range.end
                     && let Some(&(group, end)) = groups.next()
                 {
                     cell.set(group);
-                    let list = Pieces::of_list(placed, cuts, &batched.iterations[start..end]);
-                    tree.add(group, (called.body)(list, &mut views));
+                    run(Some(group), start..end);
                     start = end;
                 }
-            } else {
-                (called.body)(Pieces::of_list(placed, cuts, &batched.iterations[range]), &mut views);
-            }
-            end_iterations();
-            drop(views);
+            })?;
             since = Instant::now();
             spent.compute += since - begun;
         }
