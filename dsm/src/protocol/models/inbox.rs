@@ -26,7 +26,7 @@ impl Seat {
     /// that it writes.
     fn take_in(&self, me: u32, sent: u64, dies: bool, is_gone: impl Fn(u32, u32) -> bool) {
         let Some(inbox) = self.inbox.open((me, 1), is_gone) else { return };
-        let placed = inbox.placed(SENDERS_RUN, BASE) - BASE;
+        let placed = inbox.placed(SENDERS_RUN, BASE).unwrap() - BASE;
         for at in placed..sent {
             put(&self.elements[at as usize], at + 1);
             if dies {

@@ -11,7 +11,7 @@ use crate::primitive::{AtomicU64, Ordering};
 pub(crate) struct Inbox {
     /// `incarnation << 32 | 1 + rank` of the worker that puts in place; 0: nobody does.
     holder: AtomicU64,
-    /// The run of the sender, by a number that it has for one run alone.
+    /// The newest run of the sender that somebody here took in, by a number that rises from one run to the next.
     run: AtomicU64,
     /// Bytes of its stream that are in place, or are not needed any more.
     placed: AtomicU64,
@@ -24,7 +24,7 @@ pub(crate) struct Opened<'i> {
 }
 
 impl Inbox {
-    #[cfg(loom)]
+    #[cfg(any(loom, test))]
     pub(crate) fn new() -> Inbox {
         let word = || AtomicU64::new(0);
         Inbox { holder: word(), run: word(), placed: word() }
@@ -61,14 +61,16 @@ impl Inbox {
 }
 
 impl Opened<'_> {
-    /// Bytes that are in place of this run of the sender, whose first byte is `base`.
-    pub(crate) fn placed(&self, run: u64, base: u64) -> u64 {
+    /// Bytes that are in place of this run of the sender, whose first byte is `base`; `None` if others here take in a later run of it
+    /// already: of this one there is nothing more to put in place, and what is in place of that one stays so.
+    pub(crate) fn placed(&self, run: u64, base: u64) -> Option<u64> {
         // Relaxed, here and below: ordered by `holder`.
-        if self.inbox.run.load(Ordering::Relaxed) != run {
+        let newest = self.inbox.run.load(Ordering::Relaxed);
+        if newest < run {
             self.inbox.placed.store(base, Ordering::Relaxed);
             self.inbox.run.store(run, Ordering::Relaxed);
         }
-        self.inbox.placed.load(Ordering::Relaxed)
+        (newest <= run).then(|| self.inbox.placed.load(Ordering::Relaxed))
     }
 
     pub(crate) fn set_placed(&self, placed: u64) {
@@ -80,5 +82,27 @@ impl Drop for Opened<'_> {
     fn drop(&mut self) {
         // Release: what was put in place comes before; pairs with `Inbox::open`.
         self.inbox.holder.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A worker that has left the clocks does not meet the others: it may still take in a run when they have begun the next.
+    #[test]
+    fn what_is_in_place_of_a_later_run_stays_so() {
+        let inbox = Inbox::new();
+        let open = || inbox.open((1, 1), |_, _| false).unwrap();
+        let opened = open();
+        assert_eq!(opened.placed(4, 100), Some(100));
+        opened.set_placed(110);
+        assert_eq!(opened.placed(4, 100), Some(110));
+        assert_eq!(opened.placed(5, 120), Some(120));
+        opened.set_placed(130);
+        assert_eq!(opened.placed(4, 100), None);
+        assert_eq!(opened.placed(5, 120), Some(130));
+        drop(opened);
+        assert_eq!(inbox.placed(), 130);
     }
 }

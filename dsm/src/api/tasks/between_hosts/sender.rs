@@ -101,7 +101,12 @@ impl Sender {
         let Some(inbox) = open_inbox(here.shared, here.rank, rank) else { return Ok(false) };
         let host = here.shared.segment.config().here as usize;
         let route = here.planned.crossing.route(rank, host);
-        let mut placed = inbox.placed(self.run, self.base);
+        let Some(mut placed) = inbox.placed(self.run, self.base) else {
+            // It has begun another run, which this worker has not seen yet.
+            theirs.leave_for(here.number, None);
+            self.is_over = true;
+            return Ok(true);
+        };
         // Kept when all is in place: where something is not, the next look begins anew.
         let mut position = self.position;
         while self.base + position.bytes < head.sent {
