@@ -268,11 +268,19 @@ impl Rings {
         let (its, ranks) = (segment.ranks_of(from), segment.ranks_of(to).len());
         let start = head_bytes(its.len(), ranks);
         let gone = (its.start, place_of_gone(its.len(), ranks));
+        let len = start + capacity(segment.hosts_end() as usize);
         let attached = worker.attach::<u8>(&name(rank, to));
         let area = attached.map_err(|error| match error {
             Error::NoSuchArea { .. } => Error::NoSuchWorker { rank },
             other => other,
         })?;
+        if area.len() != len {
+            let what = format!(
+                "of {} bytes, not of {len}: runs of tasks on several hosts need the name for worker {rank}; give the area another",
+                area.len()
+            );
+            return Err(Error::InvalidArea { name: name(rank, to), what });
+        }
         *place = Some(Incoming { area, start, gone, met: 0 });
         Ok(())
     }
