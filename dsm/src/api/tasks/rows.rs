@@ -197,11 +197,14 @@ impl RowRun {
     }
 
     fn end_batch(&mut self, worker: &mut Worker) -> Result<()> {
-        match (std::mem::take(&mut self.is_under_way), &self.between) {
-            (false, _) => Ok(()),
-            (true, None) => self.part.end_task(worker),
-            (true, Some(between)) => between.borrow_mut().end_task(worker, &mut self.part),
+        match &self.between {
+            _ if !self.is_under_way => {}
+            None => self.part.end_task(worker)?,
+            Some(between) => between.borrow_mut().end_task(worker, &mut self.part)?,
         }
+        // Not after an error: another worker, for instance, does not end it.
+        self.is_under_way = false;
+        Ok(())
     }
 
     /// The batch that was handed out is done. Gives the next one, or nothing after the last of the last pass: waits until those

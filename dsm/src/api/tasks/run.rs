@@ -163,10 +163,12 @@ impl TaskRun {
 
     /// Tells others on several hosts that the last task has ended, if they have not been told.
     fn tell(&mut self, worker: &mut Worker) -> Result<()> {
-        match &self.between {
-            Some(between) if self.is_untold.take() => between.borrow_mut().end_task(worker, &mut self.part),
-            _ => Ok(()),
+        if let Some(between) = self.between.as_ref().filter(|_| self.is_untold.get()) {
+            between.borrow_mut().end_task(worker, &mut self.part)?;
+            // Not after an error: with another worker, for instance, it is still to be told.
+            self.is_untold.set(false);
         }
+        Ok(())
     }
 
     /// Waits as [`Part::wait`] does, for the dependences of the next task.
@@ -220,7 +222,7 @@ impl TaskRun {
     /// nothing is known here.
     ///
     /// # Errors
-    /// Those of `look`, of [`Worker::service`], and of [`TaskRun::is_ready`].
+    /// Those of `look`, after which the worker can wait again; of [`Worker::service`], and of [`TaskRun::is_ready`].
     pub fn wait<E: From<Error>>(
         &mut self,
         worker: &mut Worker,

@@ -128,6 +128,19 @@ impl Between {
         if std::mem::replace(&mut self.is_started, true) || self.planned.passes == 0 {
             return Ok(());
         }
+        let sent = self.send_initial(worker);
+        self.or_leave(sent)
+    }
+
+    /// After an error in the middle of what others are to be sent or told, they do not get the rest: the worker leaves.
+    fn or_leave(&mut self, told: Result<()>) -> Result<()> {
+        if told.is_err() {
+            self.leave(None);
+        }
+        told
+    }
+
+    fn send_initial(&mut self, worker: &mut Worker) -> Result<()> {
         let crossing = self.planned.crossing.clone();
         for host in self.others() {
             let pieces = &crossing.route(self.rank, host).initial;
@@ -152,7 +165,8 @@ impl Between {
         let waited = worker.within(None, |worker| {
             part.wait(worker, after, look, |worker: &mut Worker| Ok(self.take_in(worker)?))
         });
-        if waited.is_err() {
+        // For whom it waits in vain, it does no more tasks. After other errors, of `look` for instance, it can wait again.
+        if part.lost().is_some() {
             self.leave(part.lost());
         }
         waited
@@ -163,8 +177,9 @@ impl Between {
         self.check(worker, part)?;
         self.start(worker)?;
         self.send(worker, part.done())?;
-        part.end_task(worker)?;
-        self.tell(worker, part.done(), part.done() == part.tasks())
+        let ended = part.end_task(worker);
+        let told = ended.and_then(|()| self.tell(worker, part.done(), part.done() == part.tasks()));
+        self.or_leave(told)
     }
 
     /// Copies what this worker's task number `task` wrote for other hosts; before it is said to be done.
@@ -206,10 +221,7 @@ impl Between {
     /// leaves.
     fn push(&mut self, worker: &mut Worker, host: usize, piece: Piece) -> Result<()> {
         let pushed = self.push_whole(worker, host, piece);
-        if pushed.is_err() {
-            self.leave(None);
-        }
-        pushed
+        self.or_leave(pushed)
     }
 
     fn push_whole(&mut self, worker: &mut Worker, host: usize, piece: Piece) -> Result<()> {
