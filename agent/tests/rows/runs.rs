@@ -40,9 +40,10 @@ fn a_run_from_before_says_nothing_of_the_next() {
             [0, 1, 2].map(|run| NAMES.map(|name| worker.attach::<u64>(&format!("{name}/{run}")).unwrap()));
         let in_place = |areas: &[hectare_dsm::Area<u64>; 2]| areas.each_ref().map(|area| area.in_place());
         let not_done = RowRun::begin(worker, plan.clone(), 3, &in_place(&before)).unwrap();
+        // All have begun that one.
+        worker.barrier().unwrap();
         let mut all_done = RowRun::begin(worker, apart_plan.clone(), 1, &in_place(&done)).unwrap();
         add(worker, &mut all_done, &done);
-        // As it is not ended, a worker could announce the next one while another still meets in this.
         worker.barrier().unwrap();
         let mut rows = RowRun::begin(worker, plan.clone(), 3, &in_place(&last)).unwrap();
         drop(not_done);
@@ -108,7 +109,7 @@ fn who_has_no_rings_can_decline() {
     let (case, plan) = by_turns(1);
     on_all(&mut world, &[1, 1], |worker| {
         let opened = open(worker, &case, 0);
-        let taken = (worker.rank() == 0).then(|| worker.create::<u64>("hectare/tasks/0/1", 8).unwrap());
+        let taken = (worker.rank() == 0).then(|| worker.create::<u8>("hectare/tasks/0/1", 8).unwrap());
         worker.barrier().unwrap();
         let in_place = areas(worker, 0);
         if taken.is_some() {

@@ -6,6 +6,7 @@
 pub(crate) mod bell;
 mod by_slot;
 mod create;
+mod dead;
 mod departure;
 pub(crate) mod describe;
 mod desk;
@@ -20,6 +21,7 @@ pub(crate) mod receive;
 pub(crate) mod remote_clocks;
 
 use self::bell::Bell;
+use self::dead::Dead;
 use self::desk::Desk;
 use self::news::Known;
 use crate::api::job::Job;
@@ -89,6 +91,7 @@ pub struct Agent {
     told_workers: Vec<(u64, u64)>,
     worker_changes: u32,
     told_deserted: bool,
+    dead: Dead,
 }
 
 impl Job {
@@ -119,6 +122,7 @@ impl Job {
             told_workers,
             worker_changes,
             told_deserted: false,
+            dead: Dead::default(),
         })
     }
 }

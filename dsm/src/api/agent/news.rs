@@ -47,7 +47,7 @@ pub enum Event {
         request: u64,
     },
     /// The owner of an area of this host has dropped it, or has failed, as its launcher says, so that nobody gives it; or there is one
-    /// again. Not told of one that always had one.
+    /// again. So is one told of by which a worker that has died sent what its tasks wrote. Not told of one that always had one.
     Ownerless {
         /// The area.
         area: AreaId,
@@ -152,6 +152,7 @@ impl Agent {
         self.known.resize(used.max(looked_everywhere), Known::default());
         // Before the areas, which may have no owner since.
         self.look_for_workers(events);
+        self.look_for_dead();
         // If the last worker of this host died while it created an area, nobody else gives that up, and clocks are told when all
         // areas are made.
         if local == u64::MAX
@@ -226,8 +227,10 @@ impl Agent {
             known.given = word.epoch();
             events.push(Event::Given { area, to: word.rank(), epoch: word.epoch() });
         }
-        let is_ownerless =
-            word.is_dropped() || word.holder().is_some_and(|rank| has_failed_here(shared, rank));
+        let is_ownerless = word.is_dropped()
+            || word.holder().is_some_and(|rank| has_failed_here(shared, rank))
+            || self.is_ring_of_dead(index, word);
+        let known = &mut self.known[index];
         if is_ownerless != known.is_ownerless {
             known.is_ownerless = is_ownerless;
             events.push(Event::Ownerless { area, is: known.is_ownerless });

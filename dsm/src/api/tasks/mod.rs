@@ -20,3 +20,5 @@ pub(crate) mod runs;
 mod runs_tests;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use self::between_hosts::is_ring;

@@ -17,6 +17,7 @@ mod sender;
 use self::announce::{Announced, announce, meet, places, refuse};
 pub(super) use self::between::Between;
 use self::planned::Planned;
+pub(crate) use self::rings::is_ring;
 use super::part::{InPlace, Order, Part};
 use crate::api::worker::Worker;
 use crate::error::{Error, Result};

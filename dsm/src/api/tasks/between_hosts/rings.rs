@@ -31,7 +31,15 @@ fn capacity(workers: usize) -> usize {
 }
 
 fn name(rank: Rank, host: usize) -> String {
-    format!("hectare/tasks/{rank}/{host}")
+    format!("{PLACE}{rank}/{host}")
+}
+
+/// What the names of rings begin with.
+const PLACE: &str = "hectare/tasks/";
+
+/// Whether an area with this name is a ring, by which a worker tells others of its tasks.
+pub(crate) fn is_ring(area: &str) -> bool {
+    area.strip_prefix(PLACE).is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// A ring that this worker writes.
