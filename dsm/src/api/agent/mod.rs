@@ -31,10 +31,10 @@ use crate::protocol::conflict::Conflict;
 use crate::protocol::doorbell::RING;
 use crate::protocol::word::{Phase, RoundWord};
 use crate::segment::layout::Mark;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The stand-in for other hosts. There is one per job and host; it belongs to the thread that made it, which must not end
 /// before it is dropped, as with a [`Worker`](crate::Worker).
@@ -92,6 +92,8 @@ pub struct Agent {
     worker_changes: u32,
     told_deserted: bool,
     dead: Dead,
+    /// Since when somebody stands still in a round that this agent began, and in which.
+    stalled: Cell<Option<(u64, Instant)>>,
 }
 
 impl Job {
@@ -123,6 +125,7 @@ impl Job {
             worker_changes,
             told_deserted: false,
             dead: Dead::default(),
+            stalled: Cell::new(None),
         })
     }
 }

@@ -7,6 +7,7 @@ use crate::memory::process;
 use crate::primitive::fault_point;
 use crate::protocol::ownership;
 use crate::protocol::round::slot_state;
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -184,9 +185,14 @@ pub(crate) fn run_deserted(shared: &Shared) -> bool {
     as_reaper(shared, run).unwrap_or(false)
 }
 
-/// Runs a round that waits for nobody, for what nobody writes, unless another is under way, or somebody else frees slots.
-pub(crate) fn run_at_once(shared: &Shared) {
-    as_reaper(shared, |runtime| runtime.rounds().run_at_once(shared.reaper_rank(), runtime));
+/// Runs a round that waits for nobody, for what nobody writes, unless another is under way, or somebody else frees slots. `stalled` is
+/// since when the caller has found somebody to stand still, in which round: it may go on with that one.
+pub(crate) fn run_at_once(shared: &Shared, stalled: &Cell<Option<(u64, Instant)>>) {
+    as_reaper(shared, |runtime| {
+        runtime.local.stalled_since.set(stalled.get());
+        runtime.rounds().run_at_once(shared.reaper_rank(), runtime);
+        stalled.set(runtime.local.stalled_since.get());
+    });
 }
 
 /// Does something as the only one to free slots; `None` if somebody else is that.

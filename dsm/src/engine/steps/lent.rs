@@ -4,7 +4,9 @@ use crate::agent::{Agent, Event, Published};
 use crate::protocol::round::slot_state;
 use crate::protocol::word::{Phase, RoundWord};
 use crate::{AreaId, AreaSpec, Job, Lent, StallPolicy};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
 
 /// Two workers of the first of two hosts, and its agent.
 fn on_two_hosts() -> (Scene, Agent) {
@@ -80,6 +82,34 @@ fn an_owner_is_waited_for_beside_rounds_that_wait_for_nobody() {
     }
     scene.run(&[1, 0]);
     assert_eq!((agent.published(&forced), counter(&owned)), (Some(Published::All), 1));
+}
+
+/// Of a round that waits for nobody, an owner has its part to copy, and stands still: the agent goes on with what else it does.
+#[test]
+fn the_agent_does_not_wait_for_who_stands_still_in_its_round() {
+    let mut scene = Scene::new(0, StallPolicy::Wait);
+    // Longer than any test takes.
+    let builder = Job::builder().reserve(1 << 28).round_timeout(Duration::from_secs(100_000));
+    scene.job = builder.hosts(&[2, 1], 0).embedded().unwrap();
+    Arc::get_mut(&mut scene.job.shared).unwrap().cores = 64;
+    scene.workers = (0..2).map(|_| scene.job.worker().unwrap()).collect();
+    let agent = scene.job.agent().unwrap();
+    let mut held = scene.create(1, AreaSpec::new("held"));
+    scene.write(&mut held, 1, 7);
+    held.core().force();
+    let lent = scene.lend("lent");
+    let (round, rounds) = (scene.round(), scene.job.shared.segment.rounds());
+    rounds.word.store(RoundWord::new(round, Phase::Open).0, SeqCst);
+    rounds.all_seats[..2].iter().for_each(|seat| seat.arrived.store(round, SeqCst));
+    let area = agent.find("lent").unwrap();
+    for _ in 0..3 {
+        assert_eq!(agent.publish_lent(area), Some(Published::PutOff));
+        let word = scene.job.shared.segment.rounds().load();
+        assert_eq!((word.round(), word.phase()), (round, Phase::Copy));
+    }
+    (0..2).for_each(|rank| scene.runtime(rank).copy_chunks(round, rank as u32));
+    assert_eq!(agent.publish_lent(area), Some(Published::All));
+    assert_eq!((counter(&held), lent.area().newest_version().unwrap().counter), (1, 1));
 }
 
 #[test]

@@ -6,9 +6,9 @@ use crate::primitive::fault_point;
 impl Rounds<'_> {
     /// Runs a round of those who have arrived by now, if there are any; all others are left out as stragglers are, and are not taken
     /// for such. Ends one before it all of whose participants are dead: those who live may be waiting for what this round publishes.
-    /// Gives up if another round is under way, or whoever takes part in this one stands still. The caller is the only one to free slots, as
-    /// `reaper`: if it gives up in the middle, or dies, those who take part take the round over, or whoever wants the next one, the next
-    /// reaper among them.
+    /// Gives up if another round is under way, or whoever takes part in this one has not done its part soon: the caller has more to do. It
+    /// is the only one to free slots, as `reaper`: if it gives up in the middle, or dies, those who take part take the round over, or
+    /// whoever wants the next one, the next reaper among them; it goes on when it calls this again.
     pub(crate) fn run_at_once(&self, reaper: u32, work: &impl Work) {
         let mut seen = self.open(false, work);
         if seen.phase() != Phase::Open && !self.is_actor(reaper, seen.round()) {
@@ -28,6 +28,7 @@ impl Rounds<'_> {
         } else {
             return;
         }
+        let mut has_tended = false;
         loop {
             let seen = self.load_total();
             if seen.is_past(round) {
@@ -44,11 +45,15 @@ impl Rounds<'_> {
             if work.copied(round) {
                 fault_point();
                 self.shift(seen, RoundWord::new(round, Phase::Publish), work);
-            } else if matches!(work.pause(seen), Pause::OutOfPatience | Pause::OutOfTime) {
-                return;
-            } else {
-                work.tend(round, reaper);
+                continue;
             }
+            // A pause that was a sleep, after those that stand still were seen to: they are not waited for.
+            match work.pause(seen) {
+                Pause::OutOfPatience | Pause::OutOfTime => return,
+                Pause::Check if has_tended => return,
+                Pause::Check | Pause::Again => work.tend(round, reaper),
+            }
+            has_tended = true;
         }
     }
 
