@@ -2,17 +2,26 @@
 use hectare_dsm as dsm;
 use hectare_dsm::agent::{Agent, Forced, Published};
 use hectare_net::GroupId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tracing::debug;
 
 /// Those under way, by group.
 #[derive(Debug, Default)]
 pub(crate) struct Forcing {
     groups: BTreeMap<GroupId, Vec<Forced>>,
-    /// Questions for groups whose owners have lent them, that are not answered yet, and what of each could not be published yet.
-    lent: Vec<(GroupId, Vec<dsm::AreaId>)>,
+    /// Groups whose owners have lent them, of which questions are not answered yet.
+    lent: BTreeMap<GroupId, Shown>,
     /// Those that are made and not told yet: whether they were postponed.
     made: BTreeMap<GroupId, bool>,
+}
+
+/// A group that is lent.
+#[derive(Debug, Default)]
+struct Shown {
+    /// How many questions are not answered yet: each is when nothing is left.
+    questions: usize,
+    /// What could not be published yet.
+    left: BTreeSet<dsm::AreaId>,
 }
 
 impl Forcing {
@@ -28,11 +37,13 @@ impl Forcing {
     pub(crate) fn show(&mut self, agent: &Agent, group: GroupId, areas: &[dsm::AreaId]) -> bool {
         let publish = |area: &dsm::AreaId| Some((*area, agent.publish_lent(*area)?));
         let lent: Vec<_> = areas.iter().filter_map(publish).collect();
-        if lent.is_empty() && !self.lent.iter().any(|(other, _)| *other == group) {
+        if lent.is_empty() && !self.lent.contains_key(&group) {
             return true;
         }
         let is_put_off = |(area, published)| (published == Published::PutOff).then_some(area);
-        self.lent.push((group, lent.into_iter().filter_map(is_put_off).collect()));
+        let shown = self.lent.entry(group).or_default();
+        shown.questions += 1;
+        shown.left.extend(lent.into_iter().filter_map(is_put_off));
         false
     }
 
@@ -51,7 +62,7 @@ impl Forcing {
             self.made.insert(*group, !is_all);
             false
         });
-        for (_, left) in &mut self.lent {
+        for Shown { left, .. } in self.lent.values_mut() {
             left.retain(|area| agent.publish_lent(*area) == Some(Published::PutOff));
         }
     }
@@ -59,7 +70,46 @@ impl Forcing {
     /// Takes those that are made, but for groups of which something is still untold.
     pub(crate) fn take_made(&mut self, is_untold: impl Fn(&GroupId) -> bool) -> Vec<(GroupId, bool)> {
         let made = self.made.extract_if(.., |group, _| !is_untold(group));
-        let lent = self.lent.extract_if(.., |(group, left)| left.is_empty() && !is_untold(group));
-        made.chain(lent.map(|(group, _)| (group, false))).collect()
+        let lent = self.lent.extract_if(.., |group, shown| shown.left.is_empty() && !is_untold(group));
+        // An event for each question.
+        let answers = lent.flat_map(|(group, shown)| std::iter::repeat_n((group, false), shown.questions));
+        made.chain(answers).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hectare_dsm::{AreaSpec, Job};
+    use hectare_net::HostId;
+
+    /// An area of which observers read all copies cannot be published. Others ask for it again and again meanwhile.
+    #[test]
+    fn questions_for_one_group_are_one_thing_to_do() {
+        let job = Job::builder().hosts(&[1, 1], 0).embedded().unwrap();
+        let (agent, mut worker) = (job.agent().unwrap(), job.worker().unwrap());
+        let mut owned = worker.create::<u64>(AreaSpec::new("rows").copies(2).on_demand(), 8).unwrap();
+        let (observer, area) = (job.observer().unwrap(), owned.area());
+        let first = observer.read(&area).unwrap();
+        owned.write(&worker).unwrap().fill(1);
+        worker.sync().unwrap();
+        let second = observer.read(&area).unwrap();
+        owned.write(&worker).unwrap().fill(2);
+        let lent = owned.lend(&worker).unwrap();
+        let (group, areas) = (GroupId::new(HostId(0), 0), [agent.find("rows").unwrap()]);
+        let mut forcing = Forcing::default();
+        for questions in 1..=3 {
+            assert!(!forcing.show(&agent, group, &areas));
+            forcing.look(&agent);
+            assert!(forcing.take_made(|_| false).is_empty());
+            let shown = &forcing.lent[&group];
+            assert_eq!((forcing.lent.len(), shown.questions, shown.left.len()), (1, questions, 1));
+        }
+        drop((first, second));
+        forcing.look(&agent);
+        assert!(forcing.take_made(|_| true).is_empty());
+        assert_eq!(forcing.take_made(|_| false), [(group, false); 3]);
+        assert!(!forcing.waits());
+        drop(lent);
     }
 }
