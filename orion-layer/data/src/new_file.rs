@@ -62,17 +62,25 @@ impl NewFile {
     /// Puts the file into its place, on the disk.
     ///
     /// # Errors
-    /// Those of the system: there is no room, the place is a directory's.
+    /// Those of the system: there is no room, the place is a directory's, or the directory may not be read. The old file stays then. If it
+    /// is not known that the new name is on the disk, the error says so: the new file is in its place, until the machine stops.
     pub fn finish(mut self) -> io::Result<()> {
         self.out.flush()?;
         let Some([part, target]) = &self.places else { return Ok(()) };
         self.out.get_ref().sync_all()?;
-        fs::rename(part, target)?;
-        // The new name is on the disk when the directory is.
         let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new(".")).to_owned();
+        // While an error leaves the old file as it is.
+        let directory = File::open(parent.unwrap_or(Path::new(".")))?;
+        fs::rename(part, target)?;
         self.places = None;
-        File::open(parent)?.sync_all()
+        // The new name is on the disk when the directory is. Some file systems cannot be asked for that.
+        directory.sync_all().or_else(|error| match error.kind() {
+            ErrorKind::InvalidInput | ErrorKind::Unsupported => Ok(()),
+            kind => {
+                let what = format!("it is in its place, but may be lost if the machine stops now: {error}");
+                Err(io::Error::new(kind, what))
+            }
+        })
     }
 }
 

@@ -67,3 +67,37 @@ fn links_devices_and_permissions_stay() {
     write(Path::new(&format!("/proc/self/fd/{at}")), "seen").unwrap();
     assert_eq!((opened.metadata().unwrap().len(), beside(&real)), (4, 5));
 }
+
+/// Opens files until there may be no more. Not in a process that does anything else.
+fn exhaust_files() -> Vec<File> {
+    std::iter::from_fn(|| File::open("/dev/null").ok()).collect()
+}
+
+const ROLE: &str = "HECTARE_NEW_FILE";
+
+/// The process of the test below, with few files; nothing when the tests themselves run.
+#[test]
+fn role() {
+    let Ok(path) = std::env::var(ROLE) else { return };
+    let mut new = NewFile::create(path.as_ref()).unwrap();
+    new.write_all(b"new").unwrap();
+    let all = exhaust_files();
+    assert!(!all.is_empty());
+    new.finish().unwrap_err();
+    drop(all);
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    assert_eq!(beside(&path), 1, "a part was left behind");
+    write(path.as_ref(), "new").unwrap();
+}
+
+/// A directory that cannot be opened, to have the new name on the disk: the old file stays.
+#[test]
+fn an_old_file_is_not_replaced_when_that_fails() {
+    let folder = Folder::new("no-directory");
+    let path = folder.write("state", "old");
+    let test = std::env::current_exe().unwrap();
+    let mut child = std::process::Command::new("sh");
+    child.args(["-c", r#"ulimit -n 40 && exec "$0" new_file_tests::role --exact --nocapture"#]).arg(test);
+    assert!(child.env(ROLE, &path).status().unwrap().success());
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+}
