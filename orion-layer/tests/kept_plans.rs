@@ -31,6 +31,23 @@ fn plans_of_arrays_that_are_gone_are_dropped() {
     .unwrap();
 }
 
+/// What a plan was made for counts when its loop is reached again.
+#[test]
+fn loops_are_planned_anew_when_links_may_choose_other_schedules() {
+    run(2, |w| {
+        let mut a = w.zeros::<u64, 1>([40])?;
+        for (allowed, plans) in [(false, 1), (false, 1), (true, 2), (true, 2), (false, 2)] {
+            w.allow_link_schedules(allowed);
+            parallel_for!(w, unordered, write a; for i in 0..40 {
+                a[i] += 1;
+            })?;
+            assert_eq!(w.timings().len(), plans, "{:?}", w.timings());
+        }
+        Ok(())
+    })
+    .unwrap();
+}
+
 /// A worker may keep the handle of an array that the others have dropped.
 #[test]
 fn workers_drop_handles_at_different_times() {

@@ -22,6 +22,8 @@ pub(crate) struct Key {
     pub(crate) relax: [u64; 4],
     /// A schedule of the program's own, as it shows itself.
     pub(crate) schedule: Option<String>,
+    /// Whether links may choose schedules that change bits.
+    pub(crate) follows_links: bool,
 }
 
 impl Key {

@@ -137,6 +137,7 @@ impl Context<'_> {
             invariants: head.invariants.to_vec(),
             relax: head.relax.key(),
             schedule: head.schedule.map(|schedule| format!("{schedule:?}")),
+            follows_links: self.follows_links(),
         };
         let says = (key.space, self.checking);
         let fingerprint = fingerprint(head, says, key.schedule.as_ref(), running.arrays());
