@@ -29,10 +29,11 @@ impl<T: Element, const N: usize> DistArray<T, N> {
             return;
         }
         let mut wanted = self.edges.wanted.borrow_mut();
-        for (part, owner) in self.layout.owners.iter().enumerate() {
-            let elsewhere = (0..host_of.len()).filter(|worker| host_of[*worker] != host_of[*owner as usize]);
-            for worker in elsewhere {
-                let range = common(&reads.range(worker, dim), &self.layout.range(part));
+        for worker in 0..host_of.len() {
+            let read = reads.range(worker, dim);
+            let is_elsewhere = |part: &usize| host_of[self.layout.owners[*part] as usize] != host_of[worker];
+            for part in self.layout.parts_of(&read).filter(is_elsewhere) {
+                let range = common(&read, &self.layout.range(part));
                 let is_known = |(other, known): &Piece| *other == part && contains(known, &range);
                 let has_edge = self.edges.list.iter().any(|edge| is_known(&edge.piece));
                 let is_whole = self.edges.whole.contains(&part);
@@ -75,7 +76,7 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     /// From where worker `me` reads each part of which it reads something.
     pub(super) fn sources(&self, me: Rank, reads: &Reads) -> impl Iterator<Item = Source> {
         let read = reads.range(me as usize, self.layout.dim);
-        (0..self.layout.parts()).filter_map(move |part| {
+        self.layout.parts_of(&read).filter_map(move |part| {
             let needed = common(&read, &self.layout.range(part));
             let edge = self.fresh_edge(part, &needed).filter(|_| self.layout.owners[part] != me);
             let range = match edge {
@@ -115,8 +116,9 @@ impl<T: Element, const N: usize> DistArray<T, N> {
     fn reads_only_edges(&self, reads: &Reads, has_edge: impl Fn(usize, &Range<usize>) -> bool) -> bool {
         let dim = self.layout.dim;
         let has_all = |worker: usize| {
-            (0..self.layout.parts()).all(|part| {
-                let needed = common(&reads.range(worker, dim), &self.layout.range(part));
+            let read = reads.range(worker, dim);
+            self.layout.parts_of(&read).all(|part| {
+                let needed = common(&read, &self.layout.range(part));
                 needed.is_empty() || self.layout.owners[part] as usize == worker || has_edge(part, &needed)
             })
         };
