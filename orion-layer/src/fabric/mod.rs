@@ -4,10 +4,12 @@
 //! one worker each, and an exit notice. Who is behind it, and where, is known to its implementation alone: [`SharedMemory`], of
 //! one host or of several. Elements of arrays take no part in this: they lie in areas of the runtime core, which go to other
 //! hosts by themselves; what is different for them there is in [`shown`].
+mod made;
 mod shared_memory;
 pub(crate) mod shown;
 pub(crate) mod watched;
 
+pub(crate) use self::made::with_rest;
 pub(crate) use self::shared_memory::{
     Frames, SharedMemory, attach_to, attach_to_all, is_gone, name_of_other,
 };

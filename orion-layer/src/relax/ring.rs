@@ -6,6 +6,7 @@ use super::{MOST_SLOTS, SLOTS};
 use crate::error::{Error, Result};
 use crate::fabric::shown::spans_hosts;
 use crate::fabric::watched::{Reading, Watched};
+use crate::fabric::with_rest;
 use hectare_dsm::{Element, SlotRing, Worker};
 
 /// The most elements, in all, of rings with more slots than [`SLOTS`].
@@ -80,18 +81,22 @@ impl<T: Element, S: Element> Ring<T, S> {
         }
         let slots = slots_for(spans_hosts(worker), len * unit);
         let all = slots.slots() * len;
-        Ok(Ring {
-            lengths: Watched::make(worker, set, "lengths", slots.slots() + 1)?,
-            elements: Watched::make(worker, set, "elements", all)?,
-            updates: Watched::make(worker, set, "updates", all * unit)?,
-            sights: match size_of::<S>() {
-                0 => None,
-                _ => Some(Watched::make(worker, set, "sights", all * unit)?),
-            },
-            slots,
-            most: len,
-            unit,
-        })
+        let sights = |worker: &mut Worker| match size_of::<S>() {
+            0 => Ok(None),
+            _ => Watched::make(worker, set, "sights", all * unit).map(Some),
+        };
+        let updates = |worker: &mut Worker| {
+            let updates = Watched::make(worker, set, "updates", all * unit)?;
+            with_rest(worker, updates, Watched::delete, sights)
+        };
+        let elements = |worker: &mut Worker| {
+            let elements = Watched::make(worker, set, "elements", all)?;
+            with_rest(worker, elements, Watched::delete, updates)
+        };
+        let lengths = Watched::make(worker, set, "lengths", slots.slots() + 1)?;
+        let (lengths, rest) = with_rest(worker, lengths, Watched::delete, elements)?;
+        let (elements, (updates, sights)) = rest;
+        Ok(Ring { lengths, elements, updates, sights, slots, most: len, unit })
     }
 
     /// Finds those of the others.

@@ -24,6 +24,7 @@ use super::Additive;
 use crate::contract::{Consistency, PassParams, Traffic};
 use crate::error::{Error, Result};
 use crate::fabric::watched::{Reading, Watched};
+use crate::fabric::with_rest;
 use hectare_dsm::bytemuck::cast_slice;
 use hectare_dsm::{Element, Worker};
 use std::ops::Range;
@@ -98,14 +99,9 @@ impl<T: Element> Replica<T> {
         }
         let set = format!("orion/{number}/copies");
         let sums = Watched::make(worker, &set, "sums", SLOTS * len)?;
-        match Watched::make(worker, &set, "stamps", len.div_ceil(BLOCK) + 1) {
-            Ok(stamps) => self.shared = Some(Shared { sums, stamps }),
-            Err(error) => {
-                // The error that came first counts.
-                let _ = sums.delete(worker);
-                return Err(error);
-            }
-        }
+        let stamps = |worker: &mut Worker| Watched::make(worker, &set, "stamps", len.div_ceil(BLOCK) + 1);
+        let (sums, stamps) = with_rest(worker, sums, Watched::delete, stamps)?;
+        self.shared = Some(Shared { sums, stamps });
         Ok(true)
     }
 

@@ -4,6 +4,7 @@ use super::homes::Homes;
 use super::ring::Ring;
 use crate::error::Result;
 use crate::fabric::shown::spans_hosts;
+use crate::fabric::with_rest;
 use crate::relax::SLOTS;
 use crate::relax::ring::{List, Ring as Lists};
 use hectare_dsm::{Element, SlotRing, Worker};
@@ -38,11 +39,14 @@ pub(super) fn make<T: Element, S: Element>(
 ) -> Result<(Homes, Carrier<T, S>)> {
     if spans_hosts(worker) {
         let lists = Lists::make(worker, &format!("{name}/sent"), (blocks.keys, blocks.unit))?;
+        let homes = |worker: &mut Worker| Homes::of_copy(worker, name, blocks);
+        let (lists, homes) = with_rest(worker, lists, Lists::delete, homes)?;
         let sending = Sending { lists, next: List::new(), keys: Vec::new() };
-        return Ok((Homes::of_copy(worker, name, blocks)?, Carrier::Sent(sending)));
+        return Ok((homes, Carrier::Sent(sending)));
     }
     let homes = Homes::make(worker, name, blocks, workers)?;
-    let ring = Ring::make(worker, name, (capacity, blocks.unit), remembers, workers)?;
+    let ring = |worker: &mut Worker| Ring::make(worker, name, (capacity, blocks.unit), remembers, workers);
+    let (homes, ring) = with_rest(worker, homes, Homes::delete, ring)?;
     Ok((homes, Carrier::Shared(ring)))
 }
 

@@ -2,6 +2,7 @@
 use super::blocks::Blocks;
 use super::worker_areas::WorkerAreas;
 use crate::error::Result;
+use crate::fabric::with_rest;
 use hectare_dsm::{Cells, Worker};
 use std::cell::Cell;
 
@@ -31,7 +32,9 @@ impl Homes {
     pub(super) fn make(worker: &mut Worker, name: &str, blocks: &Blocks, workers: usize) -> Result<Homes> {
         let words = blocks.count().div_ceil(64) + AFTER;
         let users = WorkerAreas::make(worker, &format!("{name}/users"), words, workers)?;
-        let versions = WorkerAreas::common(worker, &format!("{name}/versions"), blocks.count())?;
+        let versions =
+            |worker: &mut Worker| WorkerAreas::common(worker, &format!("{name}/versions"), blocks.count());
+        let (users, versions) = with_rest(worker, users, WorkerAreas::delete, versions)?;
         Ok(Homes { users, versions, workers, me: worker.rank() as usize, in_copies: false })
     }
 
@@ -39,7 +42,9 @@ impl Homes {
     pub(super) fn of_copy(worker: &mut Worker, name: &str, blocks: &Blocks) -> Result<Homes> {
         let words = blocks.count().div_ceil(64) + AFTER;
         let users = WorkerAreas::alone(worker, &format!("{name}/users"), words)?;
-        let versions = WorkerAreas::alone(worker, &format!("{name}/versions"), blocks.count())?;
+        let versions =
+            |worker: &mut Worker| WorkerAreas::alone(worker, &format!("{name}/versions"), blocks.count());
+        let (users, versions) = with_rest(worker, users, WorkerAreas::delete, versions)?;
         Ok(Homes { users, versions, workers: 1, me: 0, in_copies: true })
     }
 

@@ -6,6 +6,7 @@
 //! and the homes find these when they see the next clock.
 use super::worker_areas::WorkerAreas;
 use crate::error::Result;
+use crate::fabric::with_rest;
 use crate::relax::{RING, SLOTS};
 use hectare_dsm::{Cells, Element, Worker};
 
@@ -40,16 +41,32 @@ impl<T: Element, S: Element> Ring<T, S> {
         let slots = RING as usize;
         let (keys, elements) = (slots * capacity, slots * capacity * unit);
         let first = format!("{name}/0");
+        let sights = |worker: &mut Worker| match remembers {
+            true => WorkerAreas::make(worker, &format!("{first}/sights"), elements, workers).map(Some),
+            false => Ok(None),
+        };
+        let updates = |worker: &mut Worker| {
+            let updates = WorkerAreas::make(worker, &format!("{first}/updates"), elements, workers)?;
+            with_rest(worker, updates, WorkerAreas::delete, sights)
+        };
+        let keys = |worker: &mut Worker| {
+            let keys = WorkerAreas::make(worker, &format!("{first}/keys"), keys, workers)?;
+            with_rest(worker, keys, WorkerAreas::delete, updates)
+        };
+        let generations = |worker: &mut Worker| {
+            let generations = WorkerAreas::make(worker, &format!("{name}/generations"), 1, workers)?;
+            with_rest(worker, generations, WorkerAreas::delete, keys)
+        };
+        let heads = WorkerAreas::make(worker, &format!("{name}/heads"), slots * (workers + 1), workers)?;
+        let (heads, rest) = with_rest(worker, heads, WorkerAreas::delete, generations)?;
+        let (generations, (keys, (updates, sights))) = rest;
         Ok(Ring {
-            heads: WorkerAreas::make(worker, &format!("{name}/heads"), slots * (workers + 1), workers)?,
-            generations: WorkerAreas::make(worker, &format!("{name}/generations"), 1, workers)?,
+            heads,
+            generations,
             known: vec![0; workers],
-            keys: WorkerAreas::make(worker, &format!("{first}/keys"), keys, workers)?,
-            updates: WorkerAreas::make(worker, &format!("{first}/updates"), elements, workers)?,
-            sights: match remembers {
-                true => Some(WorkerAreas::make(worker, &format!("{first}/sights"), elements, workers)?),
-                false => None,
-            },
+            keys,
+            updates,
+            sights,
             capacity,
             unit,
             workers,
