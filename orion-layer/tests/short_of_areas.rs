@@ -41,6 +41,15 @@ fn inspected(w: &mut Context<'_>) -> Result<()> {
     a.delete(w)
 }
 
+/// Runs a loop in place.
+fn in_place(w: &mut Context<'_>) -> Result<()> {
+    let mut a = w.zeros::<u64, 1>([40])?;
+    parallel_for!(w, ordered, write a; for i in 1..40 {
+        a[i] += a[i - 1];
+    })?;
+    a.delete(w)
+}
+
 #[test]
 fn loops_whose_arrays_are_gone_leave_no_areas() {
     for run in [taken_as_they_come_free, inspected] {
@@ -120,6 +129,46 @@ fn arrays_of_failed_passes_give_their_memory_back() {
     }
 }
 
+/// Areas that were left of what a worker makes for a relaxed loop, if it does not have all of them.
+fn half_made(job: &Job) -> Vec<String> {
+    let names: Vec<String> = job.areas().unwrap().into_iter().map(|area| area.name).collect();
+    let kinds: [&[&str]; 2] = [
+        &["buffer/lengths", "buffer/elements", "buffer/updates"],
+        &["heads", "generations", "keys", "updates"],
+    ];
+    let mut found = Vec::new();
+    for (kind, rank) in kinds.iter().flat_map(|kind| [(kind, 0), (kind, 1)]) {
+        let is_of = |name: &&String| {
+            let is_buffered = name.contains("/buffer/");
+            kind.iter().any(|part| name.ends_with(&format!("/{part}/{rank}")))
+                && is_buffered == kind[0].starts_with("buffer")
+        };
+        let of: Vec<String> = names.iter().filter(is_of).cloned().collect();
+        if !of.is_empty() && of.len() != kind.len() {
+            found.extend(of);
+        }
+    }
+    found
+}
+
+/// Who cannot make all areas that belong together has none of them.
+#[test]
+fn nothing_is_left_of_what_a_worker_cannot_make_whole() {
+    for most in 4..60 {
+        let job = Job::builder().max_areas(most).embedded().unwrap();
+        let _ended = run_on(&job, 2, |w| {
+            let (b, c) = (w.zeros::<f32, 1>([40])?, w.zeros::<f32, 1>([40])?);
+            let (mut b, mut c) = (w.buffered(b, Sum)?, w.served(c, Sum)?);
+            parallel_for!(w, unordered, buffer b, serve c, consistency = Consistency::Bsp; for i in 0..40 {
+                b.add(i, 1.0);
+                c.add(i, 1.0);
+            })
+        });
+        let left = half_made(&job);
+        assert!(left.is_empty(), "{most} areas: {left:?}");
+    }
+}
+
 /// The last area goes to one worker, and the other lacks one: nobody waits for what is not made.
 #[test]
 fn a_worker_that_lacks_memory_for_a_relaxed_loop_is_named_at_once() {
@@ -145,4 +194,20 @@ fn a_worker_that_lacks_memory_for_a_relaxed_loop_is_named_at_once() {
     assert!((20..50).contains(&refused), "{refused}");
     // Less than any time limit of the loop layer, many times.
     assert!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
+}
+
+/// The same of loops that run in place, and of those whose tiles are taken as they come free.
+#[test]
+fn a_worker_that_lacks_memory_for_the_clocks_of_loops_is_named() {
+    for run in [taken_as_they_come_free, in_place] {
+        let mut refused = 0;
+        for most in 4..40 {
+            let job = Job::builder().max_areas(most).embedded().unwrap();
+            if let Err(error) = run_on(&job, 2, run) {
+                assert!(error.to_string().contains("area slots are taken"), "{most} areas: {error}");
+                refused += 1;
+            }
+        }
+        assert!((1..35).contains(&refused), "{refused}");
+    }
 }

@@ -75,7 +75,7 @@ impl Context<'_> {
         (number, part): (usize, usize),
         clocks: &mut Option<Clocks>,
     ) -> Result<()> {
-        let clock_table = self.clock_table()?;
+        let clock_table = self.clock_table(plan.site)?;
         let pause = if clocks.is_some() { PAUSE } else { LONG_PAUSE };
         while !arrays.each()[number].take_within(self.fabric.worker, part, pause)? {
             clock_table.check_peers(self.fabric.worker)?;

@@ -92,7 +92,7 @@ impl Context<'_> {
     /// Waits until all workers have begun the run, of whom none has said yet that it came to this loop. If one is at another place of
     /// the program, or in another loop over arrays that lie open, the exchange says which.
     fn all_begin(&mut self, site: Site, run: TaskRun) -> Result<Result<TaskRun>> {
-        let clock_table = self.clock_table()?;
+        let clock_table = self.clock_table(site)?;
         let (calls, fingerprint) = (self.sequence(), self.fingerprint());
         clock_table.set_loop(self.fabric.worker, calls, fingerprint)?;
         let (worker, others) = self.about_to_wait();
@@ -132,7 +132,7 @@ impl Context<'_> {
         mut arrays: Vec<&mut dyn LoopArray>,
         before: Result<()>,
     ) -> Result<()> {
-        let clock_table = self.clock_table()?;
+        let clock_table = self.clock_table(plan.site)?;
         let mut open = || arrays.iter_mut().try_for_each(|array| array.open_to_tasks(self.fabric.worker));
         let opened = before.and_then(|()| open());
         let opened = opened.and_then(|()| clock_table.reset(self.fabric.worker));
@@ -150,7 +150,7 @@ impl Context<'_> {
         running: &mut dyn AnyLoop<'_>,
         progress: &mut Progress,
     ) -> Result<()> {
-        let clock_table = self.clock_table()?;
+        let clock_table = self.clock_table(plan.site)?;
         let numbers = plan.choice.placement.in_place.as_ref().map_or(&[][..], |in_place| &in_place.arrays);
         for (number, tile) in plan.tiles[self.rank() as usize].iter().enumerate() {
             progress.begun = number;

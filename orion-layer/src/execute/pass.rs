@@ -105,7 +105,7 @@ impl Context<'_> {
         let ended = worked.and_then(|()| self.end(plan, running.arrays(), clocks.is_some()));
         if let Err(error) = ended {
             if clocks.is_some() || in_place || self.fabric.spans_hosts() {
-                self.clock_table()?.set_failed(self.fabric.worker);
+                self.tell_failed();
             }
             self.abandon(plan, running.arrays(), begun, &error.to_string());
             return Err(self.fail(head.site, error));
@@ -188,7 +188,7 @@ impl Context<'_> {
         let mut ahead = vec![false; each.len()];
         if self.fabric.spans_hosts() {
             // By which those who wait for parts learn of failures.
-            self.clock_table()?.reset(self.fabric.worker)?;
+            self.clock_table(head.site)?.reset(self.fabric.worker)?;
         }
         if !in_copies {
             // Whoever is not here yet may still read what the last loop left.
@@ -203,7 +203,13 @@ impl Context<'_> {
             }
             // Nobody has to give back parts that were published.
             (Ok(()), true) => {}
-            (recalled, _) => self.agree_on(head.site, recalled)?,
+            (recalled, spans_hosts) => {
+                if spans_hosts {
+                    // It alone says so: the others do not meet here, and may wait for its parts.
+                    self.tell_failed();
+                }
+                self.agree_on(head.site, recalled)?;
+            }
         }
         let recalled = each.iter_mut().try_for_each(|array| array.finish_recall(self.fabric.worker));
         let mut written = each.iter_mut().enumerate().filter(|(_, array)| array.is_written());
@@ -298,7 +304,7 @@ impl Context<'_> {
         planned: Result<()>,
     ) -> Result<Clocks> {
         let mut relaxed = relaxed(plan, arrays);
-        let clock_table = self.clock_table()?;
+        let clock_table = self.clock_table(head.site)?;
         let spans_hosts = self.fabric.spans_hosts();
         let (me, workers) = (self.rank() as usize, self.size());
         // Nobody can write what lies on another host.

@@ -45,16 +45,17 @@ impl Context<'_> {
             running.share(self)
         })?;
         drop(timing);
-        let clock_table = self.clock_table()?;
-        let opened = match free.claims.get() {
+        let clock_table = self.clock_table(head.site)?;
+        let made = match free.claims.get() {
             Some(_) => Ok(()),
-            None => Claims::open(self.fabric.worker, plan.number, free.tiles.len())
+            None => Claims::make(self.fabric.worker, plan.number, free.tiles.len())
                 .map(|claims| drop(free.claims.set(claims))),
         };
-        let opened = opened.and_then(|()| clock_table.reset(self.fabric.worker));
-        self.agree_on(head.site, opened)?;
-        let Some(claims) = free.claims.get() else { unreachable!("they were opened") };
+        let made = made.and_then(|()| clock_table.reset(self.fabric.worker));
+        self.agree_on(head.site, made)?;
+        let Some(claims) = free.claims.get() else { unreachable!("they were made") };
         let laid_out = self.begin(head, plan, running.arrays())?.handed;
+        let laid_out = laid_out.and_then(|()| claims.find(self.fabric.worker));
         let since = Instant::now();
         running.begin_sums(plan.cells);
         let mut spent = LoopReport::default();

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fabric::watched::{Reading, Watched, Writing};
 use crate::fabric::{is_gone, name_of_other};
+use crate::site::Site;
 use hectare_dsm::{Area, Cells, ClockWords, Rank, Worker};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -47,9 +48,13 @@ fn bell(size: usize) -> usize {
 }
 
 impl ClockTable {
-    /// Makes the words of this worker and finds those of the others. All workers call this.
-    pub(crate) fn open(worker: &mut Worker, size: usize) -> Result<ClockTable> {
-        let mut words = Watched::make(worker, "orion/clocks", "words", bell(size) + 1)?;
+    /// Makes the words of this worker. All workers call this, and agree that each could before they look for those of the others.
+    fn make(worker: &mut Worker, size: usize) -> Result<Watched<u64>> {
+        Watched::make(worker, "orion/clocks", "words", bell(size) + 1)
+    }
+
+    /// Finds the words of the others.
+    fn find(mut words: Watched<u64>, worker: &mut Worker, size: usize) -> Result<ClockTable> {
         words.find(worker, size)?;
         Ok(ClockTable { bell: words.area(0).clone(), words: RefCell::new(words), size, me: worker.rank() })
     }
@@ -257,14 +262,35 @@ fn lost(worker: &Worker, rank: usize) -> Error {
 
 impl Context<'_> {
     /// The words by which workers tell each other how far they are in a relaxed loop. All workers call this together.
-    pub(crate) fn clock_table(&mut self) -> Result<Rc<ClockTable>> {
+    pub(crate) fn clock_table(&mut self, site: Site) -> Result<Rc<ClockTable>> {
         if let Some(clock_table) = self.extensions.get::<Rc<ClockTable>>() {
             return Ok(clock_table.clone());
         }
         let size = self.size();
-        let clock_table = Rc::new(ClockTable::open(self.fabric.worker, size)?);
+        let (made, words) = match ClockTable::make(self.fabric.worker, size) {
+            Ok(words) => (Ok(()), Some(words)),
+            Err(error) => (Err(error), None),
+        };
+        let agreed = self.agree_on(site, made);
+        let words = match (agreed, words) {
+            (Ok(()), Some(words)) => words,
+            (Ok(()), None) => unreachable!("who has none has failed"),
+            (Err(error), words) => {
+                // For when they are made again. The error that came first counts.
+                let _ = words.map(|words| words.delete(self.fabric.worker));
+                return Err(error);
+            }
+        };
+        let clock_table = Rc::new(ClockTable::find(words, self.fabric.worker, size)?);
         self.extensions.put(clock_table.clone());
         Ok(clock_table)
+    }
+
+    /// Tells those who may wait for this worker that it has failed. If there are no clocks yet, none does so by them.
+    pub(crate) fn tell_failed(&mut self) {
+        if let Some(clock_table) = self.extensions.get::<Rc<ClockTable>>() {
+            clock_table.set_failed(self.fabric.worker);
+        }
     }
 
     /// How long a worker waits for others at a clock of a relaxed loop, before it takes them to stand still and the

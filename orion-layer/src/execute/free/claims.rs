@@ -1,8 +1,8 @@
 //! Which tiles of a pass were begun and ended: a word for each in an open area, written by who has the tile's parts.
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fabric::attach_to;
-use hectare_dsm::{Area, AreaSpec, Opened, Worker};
-use std::cell::RefCell;
+use hectare_dsm::{Area, AreaSpec, Cells, Opened, Worker};
+use std::cell::{OnceCell, RefCell};
 use std::time::Duration;
 
 /// How long a worker waits for the words that worker 0 has made.
@@ -13,7 +13,9 @@ const TIME_LIMIT: Duration = Duration::from_secs(20);
 pub(in crate::execute) struct Claims {
     /// Held by worker 0: the area is open for as long as the plan exists.
     mine: RefCell<Option<Opened<u64>>>,
-    words: Area<u64>,
+    name: String,
+    /// Of whichever worker they are; none before they are found.
+    words: OnceCell<Area<u64>>,
     tiles: usize,
 }
 
@@ -29,8 +31,8 @@ pub(in crate::execute) enum Progress {
 }
 
 impl Claims {
-    /// Makes the words, or finds them. All workers call this.
-    pub(in crate::execute) fn open(worker: &mut Worker, plan: u64, tiles: usize) -> Result<Claims> {
+    /// Makes the words, on worker 0. All workers call this, and agree that it could before they look for them ([`Claims::find`]).
+    pub(in crate::execute) fn make(worker: &mut Worker, plan: u64, tiles: usize) -> Result<Claims> {
         let name = format!("orion/tiles/{plan}");
         let mine = match worker.rank() {
             0 => {
@@ -39,8 +41,21 @@ impl Claims {
             }
             _ => None,
         };
-        let words = attach_to(worker, "a loop", &name, 0, TIME_LIMIT)?;
-        Ok(Claims { mine: RefCell::new(mine), words, tiles })
+        Ok(Claims { mine: RefCell::new(mine), name, words: OnceCell::new(), tiles })
+    }
+
+    /// Finds the words, unless they are known.
+    pub(in crate::execute) fn find(&self, worker: &mut Worker) -> Result<()> {
+        if self.words.get().is_none() {
+            // Nobody has set them meanwhile.
+            let _ = self.words.set(attach_to(worker, "a loop", &self.name, 0, TIME_LIMIT)?);
+        }
+        Ok(())
+    }
+
+    fn words<'w>(&self, worker: &'w Worker) -> Result<Cells<'w, u64>> {
+        let words = self.words.get().ok_or_else(|| Error::Invalid("tiles were not prepared".into()))?;
+        Ok(words.cells(worker)?)
     }
 
     /// Gives the memory back, of a loop that is not run again.
@@ -55,7 +70,7 @@ impl Claims {
         worker: &Worker,
         pass: u64,
     ) -> Result<impl Iterator<Item = Progress>> {
-        let words = self.words.cells(worker)?;
+        let words = self.words(worker)?;
         Ok((0..self.tiles).map(move |tile| {
             let word = words.observe(tile);
             match (word >> 32 == pass, word & 1) {
@@ -74,7 +89,7 @@ impl Claims {
         tile: usize,
         before: u64,
     ) -> Result<bool> {
-        let words = self.words.cells(worker)?;
+        let words = self.words(worker)?;
         let is_left = words.observe(tile) >> 32 != pass;
         if is_left {
             words.publish(tile, pass << 32 | before << 1);
@@ -84,7 +99,7 @@ impl Claims {
 
     /// Notes that a tile that this worker has begun was run, and its parts released.
     pub(in crate::execute) fn end(&self, worker: &Worker, tile: usize) -> Result<()> {
-        let words = self.words.cells(worker)?;
+        let words = self.words(worker)?;
         words.publish(tile, words.observe(tile) | 1);
         Ok(())
     }

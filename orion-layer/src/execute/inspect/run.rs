@@ -64,7 +64,7 @@ impl Context<'_> {
         let mut spent = match ended {
             Ok(spent) => spent,
             Err(error) => {
-                self.clock_table()?.set_failed(self.fabric.worker);
+                self.tell_failed();
                 running.arrays().each().iter_mut().for_each(|array| array.poison(&error.to_string()));
                 return Err(self.fail(head.site, error));
             }
