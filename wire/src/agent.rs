@@ -238,9 +238,8 @@ fn short(directory: &Path) -> Result<(OwnedFd, PathBuf)> {
 /// # Errors
 /// [`Error::Os`].
 pub fn listen_as_agent(dir: &RunDir, job: &str, boot: u64) -> Result<(Socket, AgentSocket)> {
-    let directory = directory(dir);
     let failed = |call| move |source| Error::Os { call, source };
-    std::fs::create_dir_all(&directory).map_err(failed("making the directory of agents"))?;
+    let directory = dir.make_inner(DIRECTORY).map_err(failed("making the directory of agents"))?;
     let name = format!("{}-{boot:016x}", name_of(job));
     // They were killed, or end now; those of higher numbers there cannot be.
     for other in sockets_of(dir, job) {
@@ -254,6 +253,16 @@ pub fn listen_as_agent(dir: &RunDir, job: &str, boot: u64) -> Result<(Socket, Ag
     let path = directory.join(name);
     std::fs::rename(directory.join(early), &path).map_err(failed("naming the socket of an agent"))?;
     Ok((socket, AgentSocket { file: file_at(&path), path }))
+}
+
+/// Listens again for an agent whose socket was removed, or that could not listen. `None` while another agent of a job of this name
+/// listens: it may be that of a later job, whose place this is now.
+///
+/// # Errors
+/// [`Error::Os`]; [`Error::NoDaemon`] and [`Error::RunDir`] where there is no run directory, or a wrong one.
+pub fn listen_again_as_agent(dir: &RunDir, job: &str, boot: u64) -> Result<Option<(Socket, AgentSocket)>> {
+    dir.check()?;
+    if remove_dead_agents(dir, job) { Ok(None) } else { listen_as_agent(dir, job, boot).map(Some) }
 }
 
 /// The device and number of the file at a path.
@@ -285,10 +294,15 @@ pub struct AgentSocket {
 }
 
 impl AgentSocket {
+    /// Whether it is still there.
+    pub fn is_there(&self) -> bool {
+        self.file.is_some() && file_at(&self.path) == self.file
+    }
+
     /// Removes the socket.
     pub fn remove(&self) {
         // The next agent may have done so, and be there itself.
-        if self.file.is_some() && file_at(&self.path) == self.file {
+        if self.is_there() {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -297,16 +311,28 @@ impl AgentSocket {
 /// How long an agent may take to take a connection.
 const STOPPED: Duration = Duration::from_millis(200);
 
-/// Removes the sockets of agents of a job that were killed.
-pub fn remove_dead_agents(dir: &RunDir, job: &str) {
-    for name in sockets_of(dir, job) {
+/// Removes the sockets of agents of a job that were killed; whether one that lives is left.
+pub fn remove_dead_agents(dir: &RunDir, job: &str) -> bool {
+    remove_dead(dir, sockets_of(dir, job))
+}
+
+/// Removes the sockets of all agents that were killed.
+pub fn remove_all_dead_agents(dir: &RunDir) {
+    remove_dead(dir, sockets(dir).collect());
+}
+
+fn remove_dead(dir: &RunDir, names: Vec<String>) -> bool {
+    let mut is_one_left = false;
+    for name in names {
         let path = directory(dir).join(&name);
         let socket = AgentSocket { file: file_at(&path), path };
         // One that takes nobody in this time is stopped, not dead.
-        if matches!(AgentConnection::at(dir, &name, Some(STOPPED)), Ok(None)) {
-            socket.remove();
+        match AgentConnection::at(dir, &name, Some(STOPPED)) {
+            Ok(None) => socket.remove(),
+            _ => is_one_left = true,
         }
     }
+    is_one_left
 }
 
 /// Removes the directory of the agents' sockets, if none is there.
@@ -408,9 +434,9 @@ mod tests {
         let (killed, old) = listen_as_agent(&dir, &job, 1).unwrap();
         drop(killed);
         assert!(AgentConnection::open(&dir, &job, None).unwrap().is_none());
-        remove_dead_agents(&dir, "other");
+        assert!(!remove_dead_agents(&dir, "other"));
         assert_eq!(sockets_of(&dir, &job).len(), 1);
-        remove_dead_agents(&dir, &job);
+        assert!(!remove_dead_agents(&dir, &job));
         assert_eq!(sockets_of(&dir, &job).len(), 0);
         let (listener, place) = listen_as_agent(&dir, &job, 2).unwrap();
         let connection = AgentConnection::open(&dir, &job, None).unwrap().unwrap();
@@ -418,7 +444,7 @@ mod tests {
         other.send(&encode(&AgentReply::Stays).unwrap(), None).unwrap();
         assert_eq!(connection.ask(&AgentRequest::Stay).unwrap(), AgentReply::Stays);
         assert!(AgentConnection::open(&dir, "other", None).unwrap().is_none());
-        remove_dead_agents(&dir, &job);
+        assert!(remove_dead_agents(&dir, &job));
         old.remove();
         assert!(AgentConnection::open(&dir, &job, None).unwrap().is_some(), "the other one's is still there");
         // The first agent of another job of that name, while the last one of the job before ends.
@@ -428,5 +454,49 @@ mod tests {
         again.remove();
         remove_agents(dir.path());
         std::fs::remove_dir(&top).unwrap();
+    }
+
+    /// The daemon alone makes the run directory again, with the mode that it asks for.
+    #[test]
+    fn an_agent_does_not_make_the_run_directory() {
+        let top = tempfile::tempdir().unwrap();
+        let dir = RunDir::at(top.path().join("run"));
+        let error = listen_as_agent(&dir, "j", 1).unwrap_err().to_string();
+        assert!(error.contains("making the directory of agents") && !dir.path().exists(), "{error}");
+        dir.make().unwrap();
+        let _listens = listen_as_agent(&dir, "j", 1).unwrap();
+        dir.check().unwrap();
+    }
+
+    #[test]
+    fn an_agent_whose_socket_was_removed_listens_again_unless_its_place_is_taken() {
+        let top = tempfile::tempdir().unwrap();
+        let dir = RunDir::at(top.path().join("run"));
+        dir.make().unwrap();
+        let (_removed, place) = listen_as_agent(&dir, "j", 3).unwrap();
+        assert!(place.is_there() && listen_again_as_agent(&dir, "j", 3).unwrap().is_none());
+        std::fs::remove_dir_all(dir.path()).unwrap();
+        assert!(!place.is_there());
+        let without = listen_again_as_agent(&dir, "j", 3);
+        assert!(matches!(without, Err(Error::NoDaemon { .. })), "{without:?}");
+        dir.make().unwrap();
+        // One of its predecessors was killed.
+        drop(listen_as_agent(&dir, "j", 2).unwrap());
+        let (_again, place) = listen_again_as_agent(&dir, "j", 3).unwrap().expect("nobody has its place");
+        assert!(place.is_there() && AgentConnection::open(&dir, "j", None).unwrap().is_some());
+        // That of a later job of the name.
+        let (_later, _) = listen_as_agent(&dir, "j", 1).unwrap();
+        assert!(!place.is_there() && listen_again_as_agent(&dir, "j", 3).unwrap().is_none());
+    }
+
+    #[test]
+    fn sockets_of_the_dead_go_whatever_their_jobs_are() {
+        let top = tempfile::tempdir().unwrap();
+        let dir = RunDir::at(top.path());
+        drop(listen_as_agent(&dir, "killed", 1).unwrap());
+        let _lives = listen_as_agent(&dir, "lives", 1).unwrap();
+        remove_all_dead_agents(&dir);
+        assert_eq!(sockets(&dir).collect::<Vec<_>>(), sockets_of(&dir, "lives"));
+        assert_eq!(sockets(&dir).count(), 1);
     }
 }

@@ -20,7 +20,8 @@ mod transport;
 
 pub use agent::{
     AgentConnection, AgentReply, AgentRequest, AgentSocket, AgentStatus, PeerStanding, SessionStanding,
-    TraceAnswer, TraceStep, TraceWhat, listen_as_agent, remove_agents, remove_dead_agents,
+    TraceAnswer, TraceStep, TraceWhat, listen_again_as_agent, listen_as_agent, remove_agents,
+    remove_all_dead_agents, remove_dead_agents,
 };
 pub use client::Connection;
 pub use error::{Error, Result};

@@ -68,6 +68,19 @@ impl RunDir {
         }
     }
 
+    /// Makes a directory in this one, if there is none, open to this user alone; its path. Where this one is gone, only its
+    /// daemon makes it again: whoever else did would give it the mode of his umask, which the daemon refuses.
+    ///
+    /// # Errors
+    /// Those of the system; [`NotFound`](std::io::ErrorKind::NotFound) if this directory is gone.
+    pub fn make_inner(&self, name: &str) -> std::io::Result<PathBuf> {
+        let path = self.path.join(name);
+        match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(path),
+        }
+    }
+
     fn check_length(&self) -> Result<()> {
         let length = self.socket().as_os_str().len();
         if length > LONGEST_SOCKET {
