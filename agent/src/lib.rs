@@ -18,6 +18,7 @@ mod forcing;
 mod limiter;
 mod links;
 mod local;
+mod mark;
 mod memory;
 mod names;
 mod note;
@@ -36,6 +37,7 @@ mod window;
 
 pub use failure::Failure;
 pub use limiter::Limiter;
+pub use mark::JobMark;
 pub use memory::SegmentMemory;
 pub use order::Order;
 pub use placer::{Placer, RdmaDevice, RdmaError};

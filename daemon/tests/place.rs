@@ -2,7 +2,7 @@
 use crate::common::process::{Member, ROLE, say, told};
 use crate::common::{Daemon, Host, until};
 use hectare_dsm::Job;
-use hectare_wire::{Connection, Reply, Request};
+use hectare_wire::{Connection, JobSettings, Reply, Request};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -73,6 +73,21 @@ fn a_removed_run_directory_is_made_anew_and_members_stay() {
     assert_eq!(member.ask(""), "Member");
     member.finish();
     assert!(daemon.terminate().success());
+}
+
+/// A mark of a job does not make the run directory: with the mode of the daemon's umask, the daemon would refuse it.
+#[test]
+fn a_job_that_is_made_while_the_run_directory_is_gone_keeps_nobody_out() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let connection = host.connect();
+    std::fs::remove_dir_all(host.dir.path()).unwrap();
+    // Within a second, that is before the daemon looks, unless the machine is busy.
+    let create = Request::Create { job: "j".into(), settings: JobSettings::default(), keep: true };
+    connection.order(&create).unwrap();
+    until("the daemon", || daemon_at(&host) == Some(daemon.child.id()));
+    assert_eq!(host.jobs().len(), 1);
+    assert!(host.dir.path().join("jobs/j").exists());
 }
 
 /// The directory is replaced, and another daemon is in the new one: the first one gives way, and its members go to

@@ -1,5 +1,5 @@
 //! Jobs that members bring: those of an earlier daemon, and members that come back to this one.
-use super::{ClientId, Registry, members::Gone, quota};
+use super::{ClientId, Entry, Registry, members::Gone, quota};
 use crate::agent::Agent;
 use crate::memory;
 use hectare_wire::{Refusal, check_job_name};
@@ -141,8 +141,16 @@ impl Registry {
         let followed = entry.memory.try_clone().and_then(|memory| Agent::adopt(order, memory));
         match followed {
             Ok(agent) => entry.agent = Some(agent),
-            Err(error) => warn!(job, %error, "the job's agent is not supervised"),
+            Err(error) => warn!(job, %error, "the job's agent is not supervised yet"),
         }
+    }
+
+    /// Supervises the agents of jobs for which there was no descriptor or no thread before. To be called often.
+    pub fn follow_agents(&mut self) {
+        let lacks = |entry: &Entry| entry.agent.is_none() && entry.hosts.is_some();
+        let jobs: Vec<String> =
+            self.jobs.iter().filter(|(_, entry)| lacks(entry)).map(|(job, _)| job.clone()).collect();
+        jobs.iter().for_each(|job| self.follow_agent(job));
     }
 
     /// Checks a job against the quotas of the daemon.

@@ -79,7 +79,7 @@ impl Registry {
 
     /// The same with who closes descriptors.
     pub(crate) fn with_closer(config: &Config, closer: Closer) -> Registry {
-        let marks = Marks::of(config.run_dir().path());
+        let (marks, awaited) = Marks::of(config.run_dir());
         Registry {
             limits: config.limits.clone(),
             defaults: config.defaults.clone(),
@@ -87,7 +87,7 @@ impl Registry {
             jobs: BTreeMap::new(),
             members: BTreeMap::new(),
             serial: 0,
-            awaited: marks.left(),
+            awaited,
             run_dir: config.run_dir(),
             marks,
             closer,

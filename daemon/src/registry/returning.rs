@@ -27,9 +27,12 @@ impl Registry {
         let awaited = std::mem::take(&mut self.awaited);
         warn!(jobs = %Truncated(&awaited), "members of an earlier daemon's jobs did not come back");
         for job in &awaited {
-            self.marks.unset(job);
-            // Its agent may have been killed with it, and no other one follows.
-            remove_dead_agents(&self.run_dir, job);
+            // Its agent may have been killed with it, and no other one follows. One that lives serves members that come later:
+            // the mark tells it, and the daemon after this one, that they may.
+            let has_agent = remove_dead_agents(&self.run_dir, job);
+            if !(has_agent && self.marks.has_hosts(job)) {
+                self.marks.unset(job);
+            }
         }
     }
 
@@ -52,7 +55,10 @@ impl Registry {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use hectare_wire::{RunDir, listen_as_agent};
+    use crate::memory;
+    use crate::registry::BroughtJob;
+    use crate::registry::marks::Marks;
+    use hectare_wire::{JobSettings, Received, RunDir, Socket, listen_as_agent};
 
     #[test]
     fn a_killed_job_leaves_no_sockets_of_agents() {
@@ -74,5 +80,44 @@ mod tests {
         registry.stop_awaiting();
         assert_eq!(sockets(), 1);
         drop(lives);
+    }
+
+    /// Whoever was stopped comes when the name is kept no more, and the mark may be gone: the agent of his job is still looked after.
+    #[test]
+    fn a_job_on_several_hosts_that_comes_late_has_its_agent() {
+        let top = tempfile::tempdir().unwrap();
+        let dir = RunDir::at(top.path());
+        let memory = hectare_dsm::Job::builder().hosts(&[1, 1], 0).reserve(1 << 20).memory().unwrap();
+        let identity = memory::check(&memory).unwrap().identity;
+        let (earlier, _) = Marks::of(dir.clone());
+        earlier.set("j", identity, Some(&crate::registry::marks::tests::hosts()));
+        let config = Config { run_dir: Some(top.path().into()), ..Config::default() };
+        let mut registry = Registry::new(&config);
+        let (agent, _place) = listen_as_agent(&dir, "j", 1).unwrap();
+        registry.since = Instant::now().checked_sub(RETURN_WITHIN).unwrap();
+        registry.stop_awaiting();
+        assert!(!registry.is_awaited("j") && top.path().join("jobs/j").exists(), "its agent lives");
+        // Another job had the name meanwhile.
+        registry.create("j", JobSettings { bytes: Some(1 << 20), ..Default::default() }, true).unwrap();
+        registry.remove("j", false).unwrap();
+        let brought = BroughtJob { job: "j".into(), memory, keep: false, ranks: vec![0] };
+        assert!(registry.adopt(1, 1, brought, |_| false).unwrap().new);
+        // Whoever looked for dead agents has said nothing.
+        let is_asked = |socket: Socket| loop {
+            match socket.receive().unwrap() {
+                Received::Nothing => std::thread::sleep(Duration::from_millis(1)),
+                other => return matches!(other, Received::Message(..)),
+            }
+        };
+        while !agent.accept().unwrap().is_some_and(is_asked) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(std::fs::read_to_string(top.path().join("jobs/j")).unwrap().contains("there"));
+        // As if there had been no thread for it at first.
+        registry.jobs.get_mut("j").unwrap().agent = None;
+        registry.follow_agents();
+        assert!(registry.jobs["j"].agent.is_some());
+        // Before its agent, which nobody is to replace.
+        drop(registry);
     }
 }
