@@ -2,8 +2,10 @@
 //!
 //! Its standard input is the job's memory, its [`Order`] as JSON is in its environment, its log goes to standard error. Its standard
 //! output is a pipe to which it writes nothing: the daemon closes the other end when the job is over. The exit code is 0 when the agent
-//! is no longer needed, 2 if the job has failed or cannot be served as ordered, and anything else if the agent is to be restarted.
+//! is no longer needed, 2 if the job has failed or cannot be served as ordered, 3 if the job has another agent, which lives, and anything
+//! else if the agent is to be restarted.
 use crate::links::{self, Links, NoLink};
+use crate::mark::JobMark;
 use crate::memory::SegmentMemory;
 use crate::order::Order;
 use crate::placer::Placer;
@@ -56,7 +58,11 @@ pub fn main_of(order: &str) -> u8 {
         Ok(code) => code,
         Err(error) => {
             error!(%error, "no agent");
-            if matches!(error, Failed::Order(_) | Failed::Ended(_)) { 2 } else { 1 }
+            match error {
+                Failed::Order(_) | Failed::Ended(_) => 2,
+                Failed::Memory(hectare_dsm::Error::AgentTaken { .. }) => 3,
+                _ => 1,
+            }
         }
     }
 }
@@ -108,13 +114,13 @@ fn run(order: &str) -> Result<u8, Failed> {
     let stat = rustix::fs::fstat(&memory).map_err(|error| system("the job's memory")(error.into()))?;
     let job = Job::from_descriptor(memory)?;
     let agent = job.agent()?;
-    let segment = stat.st_ino;
+    let memory = (stat.st_dev, stat.st_ino);
     let Needs { key, links, reaches, placer } = match needs(&order) {
         Ok(needs) => needs,
         Err(missing) if is_in_vain(&missing, &order, &agent) => return Err(end_job(&order, &agent, missing)),
         Err(missing) => return Err(Failed::Unavailable(missing)),
     };
-    let part = Part { order: &order, job: &job, segment, key, reaches, placer };
+    let part = Part { order: &order, job: &job, memory, key, reaches, placer };
     match links {
         Links::Udp(mut udp, why) => {
             info!(job = order.job, why, "by UDP alone");
@@ -148,14 +154,15 @@ fn system(what: &str) -> impl Fn(io::Error) -> Failed + use<> {
 struct Part<'j> {
     order: &'j Order,
     job: &'j Job,
-    segment: u64,
+    /// Device and inode of its memory.
+    memory: (u64, u64),
     key: ClusterKey,
     reaches: Vec<Reach>,
     placer: Placer,
 }
 
 fn run_over(part: Part<'_>, agent: Agent, transport: &mut impl Transport) -> Result<u8, Failed> {
-    let Part { order, job, segment, key, reaches, placer } = part;
+    let Part { order, job, memory: identity, key, reaches, placer } = part;
     let Order { job: name, hosts, run_dir, .. } = order.clone();
     let own = hosts.own().address;
     let host = HostId(hosts.index);
@@ -174,7 +181,7 @@ fn run_over(part: Part<'_>, agent: Agent, transport: &mut impl Transport) -> Res
     // Where one way is in vain, there has to be time for the other one.
     let ways = if reaches.iter().any(Reach::has_several_ways) { 4 } else { 2 };
     config.connect_timeout = config.connect_timeout.min(silence / ways);
-    let setup = Setup { session: config, seed: random()?, reaches, segment, silence };
+    let setup = Setup { session: config, seed: random()?, reaches, segment: identity.1, silence };
     let since = Instant::now();
     // A job that was made without its hosts has no place for their names.
     for (index, of) in hosts.hosts.iter().enumerate().take(job.hosts().len()) {
@@ -190,11 +197,13 @@ fn run_over(part: Part<'_>, agent: Agent, transport: &mut impl Transport) -> Res
         relay.demand_rdma();
     }
     info!(job = name, %host, address = %own, boot, "the agent is here");
-    // The daemon keeps the other end open as long as it knows of the job; after that, the job has ended when nobody is in it.
+    // The daemon keeps the other end open as long as it knows of the job; after that, the job has ended when nobody is in it. If it
+    // was the daemon that ended, the mark of the job is there, and programs that have no worker yet bring the job to the next one: no
+    // worker could join after the host has left. A daemon may be away for as long as a host may be silent.
     let is_away = |worker: &WorkerInfo| matches!(worker.state, WorkerState::Remote | WorkerState::Dead);
     // Without the window, the job goes on; nobody can see how.
-    let waker = transport.waker();
-    let (window, questions) = match Window::open(order, boot, &RunDir::at(run_dir), waker) {
+    let (run_dir, waker) = (RunDir::at(run_dir), transport.waker());
+    let (window, questions) = match Window::open(order, boot, &run_dir, waker) {
         Ok((window, questions)) => (Some(window), questions),
         Err(error) => {
             warn!(job = name, %error, "nobody can ask the agent how it stands");
@@ -203,10 +212,20 @@ fn run_over(part: Part<'_>, agent: Agent, transport: &mut impl Transport) -> Res
     };
     let is_kept = || window.as_ref().is_some_and(Window::is_kept);
     let nobody = || job.workers().is_ok_and(|workers| workers.iter().all(is_away));
-    let stage = || match is_closed(io::stdout()) && !is_kept() && nobody() {
-        false => Stage::Runs,
-        true if job.check_hosts().is_err() => Stage::GivenUp,
-        true => Stage::Over,
+    let is_marked =
+        || JobMark::read(&run_dir, &name).is_ok_and(|mark| mark.is_some_and(|mark| mark.memory == identity));
+    let mut alone_since = None;
+    let stage = || {
+        if !is_closed(io::stdout()) || is_kept() || !nobody() {
+            alone_since = None;
+            return Stage::Runs;
+        }
+        let alone = alone_since.get_or_insert_with(Instant::now).elapsed();
+        match job.check_hosts() {
+            Err(_) => Stage::GivenUp,
+            Ok(()) if alone < silence && is_marked() => Stage::Waits,
+            Ok(()) => Stage::Over,
+        }
     };
     let served = serve(relay, transport, since, &questions, stage).map_err(system("the transport"));
     if let Some(window) = window {

@@ -32,6 +32,8 @@ const FAREWELL: Duration = Duration::from_millis(500);
 pub enum Stage {
     /// It runs, or is about to.
     Runs,
+    /// No worker is here. Programs without one may come with the next daemon, unless all workers have come and gone.
+    Waits,
     /// It has ended.
     Over,
     /// It never began, since the job did not start on another host: there is nothing to tell, and perhaps nobody to tell it.
@@ -78,7 +80,8 @@ pub fn serve(
         if asked.elapsed() > ASKS {
             asked = Instant::now();
             match stage() {
-                Stage::Runs => {}
+                Stage::Waits if relay.memory().is_deserted() => relay.leave(),
+                Stage::Runs | Stage::Waits => {}
                 Stage::Over => relay.leave(),
                 // After a failure of a host, the others are told of it first.
                 Stage::GivenUp if relay.failure().is_none() => return Ok(None),

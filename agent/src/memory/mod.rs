@@ -59,6 +59,8 @@ pub struct SegmentMemory {
     leaves: bool,
     /// Nobody is in the clocks any more, as has been told.
     is_out: bool,
+    /// All workers of this host have come and gone, as has been told.
+    is_deserted: bool,
     trace: Trace,
     agent: Agent,
 }
@@ -95,6 +97,7 @@ impl SegmentMemory {
             clocks: None,
             leaves: false,
             is_out: false,
+            is_deserted: false,
             trace: Trace::default(),
             agent,
         }
@@ -169,9 +172,14 @@ impl SegmentMemory {
         self.agent.leave_job();
     }
 
-    /// Whether it has, and the events that say so, and all before them, were there: those, too, of what was given away.
+    /// Whether this host's part has ended, and the events that say so, and all before them, were there: those, too, of what was given away.
     pub(crate) fn has_left(&self) -> bool {
         self.leaves && self.is_out && self.events.is_empty() && self.going.is_empty()
+    }
+
+    /// Whether all workers of this host have come and gone: nobody joins any more.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.is_deserted
     }
 
     /// Looks at what changed in the memory.
@@ -298,7 +306,10 @@ impl SegmentMemory {
             dsm::agent::Event::Workers { first, failed, left } => {
                 self.events.push_back(Event::Workers { first, failed, left });
             }
-            dsm::agent::Event::Deserted => self.events.push_back(Event::Deserted),
+            dsm::agent::Event::Deserted => {
+                self.is_deserted = true;
+                self.events.push_back(Event::Deserted);
+            }
             dsm::agent::Event::Wanted { name } => self.want(name),
             dsm::agent::Event::TakenFor { name, element } => self.taken_for(&name, element),
             dsm::agent::Event::Requested { area, request } => match self.received.request(area, request) {
