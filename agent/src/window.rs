@@ -8,16 +8,17 @@ use crate::standing::{standing, trace};
 use hectare_session::Time;
 use hectare_transport::Waker;
 use hectare_wire::{
-    AgentReply, AgentRequest, AgentSocket, Received, RunDir, Socket, decode, encode, listen_as_agent,
+    AgentReply, AgentRequest, AgentSocket, Received, Result, RunDir, Socket, decode, encode,
+    listen_again_as_agent, listen_as_agent,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tracing::warn;
+use tracing::{info, warn};
 
 /// The most connections at a time; a further one replaces the one that has been silent for longest.
 const VISITORS: usize = 32;
@@ -25,6 +26,10 @@ const VISITORS: usize = 32;
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// How often the thread checks whether the agent has ended.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// How often it checks whether its socket is there, as the daemon does with its own.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
+/// The pause after a system call that failed for want of something.
+const PAUSE: Duration = Duration::from_millis(100);
 
 type Question = Box<dyn FnOnce(&mut Relay, Time) + Send>;
 
@@ -81,11 +86,57 @@ impl Asker {
 /// The window, as long as this value is there.
 #[derive(Debug)]
 pub(crate) struct Window {
-    place: AgentSocket,
+    place: Arc<Place>,
     keepers: Arc<AtomicUsize>,
-    ended: Arc<AtomicBool>,
     for_good: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
+}
+
+/// Where the agent is asked. Others may remove its socket, or the run directory.
+#[derive(Debug)]
+struct Place {
+    dir: RunDir,
+    job: String,
+    boot: u64,
+    /// The socket, if it could be made.
+    socket: Mutex<Option<AgentSocket>>,
+    ended: AtomicBool,
+}
+
+impl Place {
+    fn lock(&self) -> MutexGuard<'_, Option<AgentSocket>> {
+        self.socket.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the socket, in place of those of agents before this one.
+    fn take(&self) -> Result<Socket> {
+        let (listener, socket) = listen_as_agent(&self.dir, &self.job, self.boot)?;
+        *self.lock() = Some(socket);
+        Ok(listener)
+    }
+
+    /// Makes the socket again if it is not there, and nobody else has its place: the listener that is new.
+    fn keep(&self) -> Result<Option<Socket>> {
+        let mut socket = self.lock();
+        // Acquire: pairs with the release in `leave`, which removes the socket after it.
+        if self.ended.load(Ordering::Acquire) || socket.as_ref().is_some_and(AgentSocket::is_there) {
+            return Ok(None);
+        }
+        let Some((listener, made)) = listen_again_as_agent(&self.dir, &self.job, self.boot)? else {
+            return Ok(None);
+        };
+        *socket = Some(made);
+        Ok(Some(listener))
+    }
+
+    /// Removes the socket, which is not made again.
+    fn leave(&self) {
+        // Release: pairs with the acquire in `keep`, and with that of the thread.
+        self.ended.store(true, Ordering::Release);
+        if let Some(socket) = self.lock().take() {
+            socket.remove();
+        }
+    }
 }
 
 impl Window {
@@ -96,30 +147,37 @@ impl Window {
         dir: &RunDir,
         waker: Waker,
     ) -> io::Result<(Window, Questions)> {
-        let failed = |error: hectare_wire::Error| io::Error::other(error.to_string());
-        let (listener, place) = listen_as_agent(dir, &order.job, boot).map_err(failed)?;
+        let (socket, ended) = Default::default();
+        let place = Arc::new(Place { dir: dir.clone(), job: order.job.clone(), boot, socket, ended });
+        let listener = place.take();
+        let is_failing = listener.is_err();
+        if let Err(error) = &listener {
+            warn!(job = order.job, %error, "nobody can ask the agent how it stands; it tries again to listen");
+        }
         let (send, questions) = channel();
         let asked = Arc::<AtomicBool>::default();
-        let mut window = Window {
-            place,
-            keepers: Arc::default(),
-            ended: Arc::default(),
-            for_good: Arc::default(),
-            thread: None,
-        };
         let asker = Asker { asked: asked.clone(), questions: send, waker };
-        let (keepers, ended, for_good) =
-            (window.keepers.clone(), window.ended.clone(), window.for_good.clone());
-        let mut visitors = Visitors { listener, order: order.clone(), asker, visitors: Vec::new(), keepers };
+        let (keepers, for_good) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
+        let mut visitors = Visitors {
+            listener: listener.ok(),
+            place: place.clone(),
+            checked: Instant::now(),
+            is_failing,
+            order: order.clone(),
+            asker,
+            visitors: Vec::new(),
+            keepers: keepers.clone(),
+        };
+        let is_for_good = for_good.clone();
         let serve = move || {
-            // Acquire: pairs with the release in `Window::close`.
-            while !ended.load(Ordering::Acquire) {
+            // Acquire: pairs with the release in `Place::leave`.
+            while !visitors.place.ended.load(Ordering::Acquire) {
                 visitors.turn();
             }
-            visitors.part(for_good.load(Ordering::Relaxed));
+            visitors.part(is_for_good.load(Ordering::Relaxed));
         };
-        window.thread = Some(std::thread::Builder::new().name("window".into()).spawn(serve)?);
-        Ok((window, Questions { asked, questions }))
+        let thread = Some(std::thread::Builder::new().name("window".into()).spawn(serve)?);
+        Ok((Window { place, keepers, for_good, thread }, Questions { asked, questions }))
     }
 
     /// Whether somebody wants the agent to stay.
@@ -129,10 +187,8 @@ impl Window {
 
     /// Closes it: the agent ends, and is not to be followed by another if it is `for_good`.
     pub(crate) fn close(mut self, for_good: bool) {
-        self.place.remove();
         self.for_good.store(for_good, Ordering::Relaxed);
-        // Release: pairs with the acquire of the thread.
-        self.ended.store(true, Ordering::Release);
+        self.place.leave();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -149,7 +205,12 @@ struct Visitor {
 
 /// Who asks.
 struct Visitors {
-    listener: Socket,
+    listener: Option<Socket>,
+    place: Arc<Place>,
+    /// When the socket was looked for last.
+    checked: Instant,
+    /// Whether the last try to let somebody in failed, so that one warning is enough.
+    is_failing: bool,
     order: Order,
     asker: Asker,
     visitors: Vec<Visitor>,
@@ -159,13 +220,22 @@ struct Visitors {
 impl Visitors {
     /// Waits for the next one who comes, asks or goes, but not long.
     fn turn(&mut self) {
+        if self.checked.elapsed() >= CHECK_EVERY {
+            self.checked = Instant::now();
+            self.check();
+        }
         // Those who have it stay are never sent away.
         let more = self.visitors.iter().filter(|visitor| visitor.keeps).count() < VISITORS;
+        let listener = self.listener.as_ref().filter(|_| more);
+        let more = listener.is_some();
         let sockets = self.visitors.iter().map(|visitor| &visitor.socket);
-        let all = sockets.chain(more.then_some(&self.listener));
+        let all = sockets.chain(listener);
         let mut set: Vec<PollFd<'_>> = all.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
-        if poll(&mut set, Some(&LOOK)).is_err() {
-            return;
+        match poll(&mut set, Some(&LOOK)) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return,
+            // Out of memory.
+            Err(_) => return std::thread::sleep(PAUSE),
         }
         let ready: Vec<bool> = set.iter().map(|fd| !fd.revents().is_empty()).collect();
         drop(set);
@@ -181,10 +251,30 @@ impl Visitors {
         self.keepers.store(keepers, Ordering::Relaxed);
     }
 
+    /// Looks whether the socket is there, and makes it again if not.
+    fn check(&mut self) {
+        match self.place.keep() {
+            Ok(None) => {}
+            Ok(Some(listener)) => {
+                info!(job = self.order.job, "the agent's socket was not there; it is made again");
+                (self.listener, self.is_failing) = (Some(listener), false);
+            }
+            Err(error) => self.fail(&error, "the agent's socket is not there, and cannot be made yet"),
+        }
+    }
+
+    /// Says once that nobody can ask the agent.
+    fn fail(&mut self, error: &hectare_wire::Error, what: &str) {
+        if !std::mem::replace(&mut self.is_failing, true) {
+            warn!(job = self.order.job, %error, "nobody can ask the agent how it stands: {what}");
+        }
+    }
+
     /// Lets the next one in.
     fn welcome(&mut self) {
-        match self.listener.accept() {
+        match self.listener.as_ref().map_or(Ok(None), Socket::accept) {
             Ok(Some(socket)) => {
+                self.is_failing = false;
                 let silent = self.visitors.iter().enumerate().filter(|(_, visitor)| !visitor.keeps);
                 let longest = silent.min_by_key(|(_, visitor)| visitor.heard).map(|(place, _)| place);
                 if let Some(place) = longest.filter(|_| self.visitors.len() >= VISITORS) {
@@ -193,7 +283,11 @@ impl Visitors {
                 self.visitors.push(Visitor { socket, keeps: false, heard: Instant::now() });
             }
             Ok(None) => {}
-            Err(error) => warn!(%error, "nobody can ask the agent now"),
+            Err(error) => {
+                self.fail(&error, "no connection can be taken");
+                // Out of descriptors, most likely: the connection waits, and this must not spin on it.
+                std::thread::sleep(PAUSE);
+            }
         }
     }
 

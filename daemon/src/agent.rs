@@ -21,6 +21,8 @@ const ORDER: &str = "HECTARE_AGENT_ORDER";
 const LOG: &str = "HECTARE_AGENT_LOG";
 /// The exit code of an agent that is not to be started again.
 const FOR_GOOD: [i32; 2] = [0, 2];
+/// The exit code of an agent that found another one in the job, which is to be followed.
+const TAKEN: i32 = 3;
 /// The pause before a dead agent is replaced, at first and at most.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(2)];
 /// The time limit for answers of an agent that another daemon started, and the time between two checks whether the job is over.
@@ -154,7 +156,8 @@ impl Shared {
             }
             COUNTS.agent_ended("started_again");
             let mut lived = since.elapsed();
-            if lived > LONG {
+            let is_taken = status.as_ref().is_ok_and(|status| status.code() == Some(TAKEN));
+            if lived > LONG || is_taken {
                 failing = None;
             }
             let failing = *failing.get_or_insert_with(Instant::now);
@@ -162,6 +165,10 @@ impl Shared {
                 let next = pause_after(lived, pause, longest);
                 std::thread::sleep(next);
                 (pause, lived) = (Some(next), Duration::ZERO);
+                // Its socket may have been removed by somebody; then it makes it again.
+                if is_taken && !self.follow() {
+                    return self.clear();
+                }
                 match self.spawn(failing.elapsed()) {
                     Ok(Some(child)) => break child,
                     Ok(None) => return self.clear(),
@@ -171,17 +178,29 @@ impl Shared {
         }
     }
 
+    /// The agent that an earlier daemon started; none if there is none, or the job is over.
+    fn find(&self) -> Option<AgentConnection> {
+        let mut is_told = false;
+        loop {
+            match AgentConnection::open(&RunDir::at(&self.order.run_dir), &self.order.job, Some(ANSWER)) {
+                Ok(agent) => return agent,
+                // It may be there: another one could not take its place. Most likely, it is stopped.
+                Err(error) if !is_told => {
+                    is_told = true;
+                    warn!(job = self.order.job, %error, "the agent of an earlier daemon cannot be asked yet");
+                }
+                Err(_) => {}
+            }
+            if self.lock().ended {
+                return None;
+            }
+            std::thread::sleep(ANSWER);
+        }
+    }
+
     /// Waits for the end of an agent that an earlier daemon started; whether another has to follow.
     fn follow(&self) -> bool {
-        let agent =
-            match AgentConnection::open(&RunDir::at(&self.order.run_dir), &self.order.job, Some(ANSWER)) {
-                Ok(Some(agent)) => agent,
-                Ok(None) => return true,
-                Err(error) => {
-                    warn!(job = self.order.job, %error, "the agent of an earlier daemon cannot be asked");
-                    return true;
-                }
-            };
+        let Some(agent) = self.find() else { return true };
         let mut reply = agent.ask(&AgentRequest::Stay);
         info!(job = self.order.job, "the agent of an earlier daemon goes on");
         loop {
@@ -239,13 +258,9 @@ impl Agent {
 
     /// The same for a job that an earlier daemon made. Its agent goes on; if it has ended, or when it ends, another is started.
     pub(crate) fn adopt(order: Order, memory: OwnedFd) -> io::Result<Agent> {
-        Agent::new(order, memory).in_thread(|shared| {
-            if shared.follow() {
-                match shared.start() {
-                    Some(child) => shared.watch(child),
-                    None => shared.clear(),
-                }
-            }
+        Agent::new(order, memory).in_thread(|shared| match shared.follow().then(|| shared.start()) {
+            Some(Some(child)) => shared.watch(child),
+            _ => shared.clear(),
         })
     }
 
@@ -274,6 +289,7 @@ impl Drop for Agent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hectare_wire::Received;
 
     #[test]
     fn pauses_grow_while_agents_die_at_once() {
@@ -301,5 +317,65 @@ mod tests {
         assert_eq!(longest(JobHosts::SILENCE_MS), PAUSES[1]);
         assert_eq!(longest(6_000), Duration::from_millis(600));
         assert_eq!(longest(100), PAUSES[0]);
+    }
+
+    /// What is known of a job whose agent is looked for in a run directory.
+    fn shared(run_dir: &std::path::Path) -> Shared {
+        let host = hectare_wire::JobHost {
+            name: "here".into(),
+            address: ([127, 0, 0, 1], 7117).into(),
+            ranks: 1,
+            dpdk: None,
+        };
+        let (silence_ms, cipher, transport) = (1000, Default::default(), Default::default());
+        let hosts = vec![host];
+        let hosts =
+            JobHosts { id: [1; 16], index: 0, hosts, key_file: "/k".into(), silence_ms, cipher, transport };
+        let (run_dir, dpdk, rdma) = (run_dir.to_owned(), None, None);
+        let order = Order { job: "j".into(), hosts, run_dir, dpdk, rdma, is_last_try: false };
+        let memory = std::fs::File::open("/dev/null").unwrap().into();
+        Shared { order, memory, state: Mutex::default() }
+    }
+
+    fn until_something(socket: &hectare_wire::Socket) -> Received {
+        loop {
+            match socket.receive().unwrap() {
+                Received::Nothing => std::thread::sleep(Duration::from_millis(1)),
+                something => return something,
+            }
+        }
+    }
+
+    /// Nobody takes connections of a stopped process, and when as many wait as may, the next one fails.
+    #[test]
+    fn an_agent_that_takes_no_connection_is_still_there() {
+        let top = tempfile::tempdir().unwrap();
+        let dir = RunDir::at(top.path());
+        let (listener, _place) = hectare_wire::listen_as_agent(&dir, "j", 1).unwrap();
+        let open = || AgentConnection::open(&dir, "j", Some(Duration::from_millis(1)));
+        let waiting: Vec<AgentConnection> = std::iter::from_fn(|| open().ok().flatten()).collect();
+        let shared = shared(top.path());
+        std::thread::scope(|scope| {
+            let follows = scope.spawn(|| shared.follow());
+            std::thread::sleep(2 * ANSWER);
+            assert!(!follows.is_finished(), "it takes a stopped agent for one that has ended");
+            drop(waiting);
+            // It goes on, and hears that it is to stay, from the only one who has not gone.
+            let (socket, asked) = loop {
+                assert!(!follows.is_finished());
+                let Some(socket) = listener.accept().unwrap() else {
+                    std::thread::sleep(Duration::from_millis(1));
+                    continue;
+                };
+                match until_something(&socket) {
+                    Received::Message(bytes, _) => break (socket, bytes),
+                    _ => continue,
+                }
+            };
+            assert_eq!(hectare_wire::decode::<AgentRequest>(&asked).unwrap(), AgentRequest::Stay);
+            shared.lock().ended = true;
+            drop(socket);
+            follows.join().unwrap();
+        });
     }
 }

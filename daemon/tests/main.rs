@@ -17,6 +17,7 @@ mod dpdk;
 mod factorize;
 mod failed_ranks;
 mod files_on_hosts;
+mod followed;
 mod given_by_the_dead;
 mod groups_on_hosts;
 mod hostile;
