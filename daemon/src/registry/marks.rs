@@ -100,6 +100,12 @@ impl Marks {
         self.earlier.values().any(|(name, _)| name == job)
     }
 
+    /// Whether there may be an agent of any job.
+    pub(super) fn has_agents(&self) -> bool {
+        let sockets = std::fs::read_dir(self.dir.path().join("agents"));
+        sockets.is_ok_and(|mut sockets| sockets.next().is_some())
+    }
+
     /// Removes the mark of a job.
     pub(super) fn unset(&self, job: &str) {
         if let Err(error) = std::fs::remove_file(JobMark::path(&self.dir, job))

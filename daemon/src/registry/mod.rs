@@ -68,6 +68,8 @@ pub struct Registry {
     rdma: Option<RdmaDevice>,
     /// Names of jobs of an earlier daemon that nobody brought yet.
     awaited: BTreeSet<String>,
+    /// Those whose members did not come in time, and whose agents lived then: their marks are there.
+    late: BTreeSet<String>,
     since: Instant,
 }
 
@@ -88,6 +90,7 @@ impl Registry {
             members: BTreeMap::new(),
             serial: 0,
             awaited,
+            late: BTreeSet::new(),
             run_dir: config.run_dir(),
             marks,
             closer,
@@ -260,6 +263,8 @@ impl Registry {
         self.marks.set(job, entry.identity, entry.hosts.as_ref());
         self.jobs.insert(job.into(), entry);
         self.awaited.remove(job);
+        // The mark is that of this one from now on.
+        self.late.remove(job);
     }
 
     /// Forgets a job; who its members were.

@@ -30,9 +30,18 @@ impl Registry {
             // Its agent may have been killed with it, and no other one follows. One that lives serves members that come later:
             // the mark tells it, and the daemon after this one, that they may.
             let has_agent = remove_dead_agents(&self.run_dir, job);
-            if !(has_agent && self.marks.has_hosts(job)) {
-                self.marks.unset(job);
+            match has_agent && self.marks.has_hosts(job) {
+                true => drop(self.late.insert(job.clone())),
+                false => self.marks.unset(job),
             }
+        }
+    }
+
+    /// Removes the marks of jobs whose members did not come in time, once no agent lives. To be called often.
+    pub fn drop_late(&mut self) {
+        // They are not connected to: in a stopped one, connections pile up.
+        if !self.late.is_empty() && !self.marks.has_agents() {
+            std::mem::take(&mut self.late).iter().for_each(|job| self.marks.unset(job));
         }
     }
 
@@ -42,7 +51,8 @@ impl Registry {
     }
 
     /// Leaves the marks of jobs that have members, for the next daemon.
-    pub fn close(&self) {
+    pub fn close(&mut self) {
+        self.drop_late();
         for (job, entry) in &self.jobs {
             if entry.members.is_empty() {
                 self.marks.unset(job);
@@ -117,7 +127,27 @@ mod tests {
         registry.jobs.get_mut("j").unwrap().agent = None;
         registry.follow_agents();
         assert!(registry.jobs["j"].agent.is_some());
+        registry.close();
+        assert!(top.path().join("jobs/j").exists(), "it has a member");
         // Before its agent, which nobody is to replace.
         drop(registry);
+    }
+
+    #[test]
+    fn the_mark_of_a_job_that_nobody_brings_goes_when_its_agent_does() {
+        let top = tempfile::tempdir().unwrap();
+        let dir = RunDir::at(top.path());
+        let (earlier, _) = Marks::of(dir.clone());
+        earlier.set("j", (1, 1), Some(&crate::registry::marks::tests::hosts()));
+        let mut registry = Registry::new(&Config { run_dir: Some(top.path().into()), ..Config::default() });
+        let (_agent, place) = listen_as_agent(&dir, "j", 1).unwrap();
+        registry.since = Instant::now().checked_sub(RETURN_WITHIN).unwrap();
+        registry.stop_awaiting();
+        let mark = top.path().join("jobs/j");
+        registry.drop_late();
+        assert!(mark.exists());
+        place.remove();
+        registry.drop_late();
+        assert!(!mark.exists());
     }
 }

@@ -13,7 +13,7 @@ use crate::sd_notify;
 use clients::Client;
 use endpoint::{Endpoint, EndpointState};
 use hectare_agent::Limiter;
-use hectare_wire::{Error, Result, VERSION};
+use hectare_wire::{Error, Result, VERSION, remove_all_dead_agents};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -23,7 +23,6 @@ use tracing::{info, warn};
 /// A daemon that has its run directory to itself and listens.
 #[derive(Debug)]
 pub struct Server {
-    place: Endpoint,
     clients: BTreeMap<ClientId, Client>,
     max_clients: usize,
     max_clients_per_process: usize,
@@ -38,6 +37,8 @@ pub struct Server {
     /// Identifies this daemon on control pages.
     boot: u64,
     reload: Option<Reload>,
+    /// Dropped last: until everything else has left the run directory, its lock keeps the next daemon out.
+    place: Endpoint,
 }
 
 /// How the configuration is loaded again.
@@ -79,9 +80,9 @@ impl Server {
         let running = || StartError::Running { dir: dir.path().display().to_string() };
         let place = Endpoint::take(dir.clone())?.ok_or_else(running)?;
         raise_descriptor_limit();
+        remove_all_dead_agents(&dir);
         let closer = Closer::default();
         Ok(Server {
-            place,
             clients: BTreeMap::new(),
             max_clients: config.max_clients,
             max_clients_per_process: config.max_clients_per_process,
@@ -93,6 +94,7 @@ impl Server {
             since: Instant::now(),
             boot: boot_number(),
             reload: None,
+            place,
         })
     }
 
@@ -137,7 +139,11 @@ impl Server {
             }
             match self.place.check(&self.closer) {
                 EndpointState::Early => {}
-                EndpointState::Same => self.drop_unjoined(),
+                EndpointState::Same => {
+                    self.drop_unjoined();
+                    self.registry.follow_agents();
+                    self.registry.drop_late();
+                }
                 EndpointState::Made => self.registry.mark_all(),
                 EndpointState::Lost => {
                     warn!("another daemon has the run directory now; members go to it");
@@ -185,5 +191,35 @@ fn raise_descriptor_limit() {
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
         warn!(%error, "the limit of descriptors could not be raised");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hectare_wire::RunDir;
+
+    /// A daemon that ends removes directories and sockets; the next one would lose its own if it was there already.
+    #[test]
+    fn the_run_directory_is_locked_until_all_else_has_left_it() {
+        /// Dropped with what loads the configuration: the metrics' socket goes with that.
+        struct Last(RunDir);
+        impl Drop for Last {
+            fn drop(&mut self) {
+                assert!(self.0.lock().unwrap().is_none(), "the next daemon could be here");
+            }
+        }
+        let top = tempfile::tempdir().unwrap();
+        let dir = RunDir::at(top.path().join("run"));
+        let config = Config { run_dir: Some(dir.path().into()), ..Config::default() };
+        let ((_asks, asked), (stops, stop)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+        let last = Last(dir.clone());
+        let server = Server::start(&config).unwrap().reload_with(asked, move || {
+            let _ = &last;
+            None
+        });
+        drop(stops);
+        server.serve(stop).unwrap();
+        assert!(dir.lock().unwrap().is_some());
     }
 }
