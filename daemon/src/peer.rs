@@ -1,13 +1,17 @@
 //! The process behind a connection, by a descriptor that no reused id can turn into another process; and what it has not
 //! received yet.
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 /// The pidfd of the process that made the connection (Linux 6.5); `None` where the kernel has none, or the
 /// process is gone already.
 ///
 /// The id that `SO_PEERCRED` tells is not opened instead: it may have come to mean another process.
-pub(crate) fn process_of(socket: impl AsFd) -> Option<OwnedFd> {
+///
+/// # Errors
+/// For want of descriptors or memory: without its pidfd, the death of the process would not be seen.
+pub(crate) fn process_of(socket: impl AsFd) -> Result<Option<OwnedFd>, Errno> {
     /// `SO_PEERPIDFD` of `asm-generic/socket.h`, which is not in `libc` for every target.
     const SO_PEERPIDFD: libc::c_int = 77;
     let mut descriptor: libc::c_int = -1;
@@ -23,10 +27,12 @@ pub(crate) fn process_of(socket: impl AsFd) -> Option<OwnedFd> {
         )
     };
     if got != 0 || descriptor < 0 {
-        return None;
+        let error = std::io::Error::last_os_error().raw_os_error().map(Errno::from_raw_os_error);
+        let is_want = |error: &Errno| matches!(*error, Errno::MFILE | Errno::NFILE | Errno::NOMEM);
+        return error.filter(is_want).map_or(Ok(None), Err);
     }
     // SAFETY: the kernel just made the descriptor for this call; nobody else owns it.
-    Some(unsafe { OwnedFd::from_raw_fd(descriptor) })
+    Ok(Some(unsafe { OwnedFd::from_raw_fd(descriptor) }))
 }
 
 /// Whether the process of a pidfd lives: it is neither a zombie nor gone.

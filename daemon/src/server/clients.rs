@@ -52,6 +52,9 @@ impl Drop for Client {
 /// Connections beyond `max_clients` that may look: the user's own `hectare` always finds one of them.
 const VISITORS: usize = 8;
 
+/// The pause after a connection that cannot be taken: out of descriptors, most likely.
+const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(20);
+
 /// The reason why a sleep ended.
 #[derive(Debug)]
 pub(super) struct Woken {
@@ -118,9 +121,8 @@ impl Server {
             Ok(None) => return,
             Err(error) => {
                 self.refused_connection("accept", || warn!(%error, "no connection can be taken"));
-                // Out of descriptors, most likely: the connection waits, and this must not spin on it.
-                std::thread::sleep(Duration::from_millis(20));
-                return;
+                // The connection waits, and this must not spin on it.
+                return std::thread::sleep(OUT_OF_DESCRIPTORS);
             }
         };
         let (user, own) = (socket.peer_user(), rustix::process::geteuid().as_raw());
@@ -135,6 +137,16 @@ impl Server {
                 return self.refuse_connection(socket, "other_user", None, line);
             }
         }
+        let process = match peer::process_of(&socket) {
+            Ok(process) => process,
+            Err(error) => {
+                // It comes again. Admitted without this, it would count as dead as soon as its connection ended.
+                let line =
+                    || warn!(%error, "refused a connection: the death of its process could not be seen");
+                self.refuse_connection(socket, "accept", None, line);
+                return std::thread::sleep(OUT_OF_DESCRIPTORS);
+            }
+        };
         let pid = socket.peer_process().unwrap_or(0);
         if self.is_full() || self.of_process(pid) >= self.max_clients_per_process {
             self.bury();
@@ -150,7 +162,6 @@ impl Server {
         if visitor {
             self.make_room_for_visitor();
         }
-        let process = peer::process_of(&socket);
         COUNTS.connected();
         self.last_id += 1;
         debug!(client = self.last_id, pid, visitor, death_notice = process.is_some(), "connected");
