@@ -219,3 +219,63 @@ fn listings_come_in_pages() {
     }
     assert_eq!(seen, (0..300).map(name).collect::<Vec<_>>());
 }
+
+/// The configuration comes through a pipe, so that the daemon is at its start as long as nobody writes it.
+#[test]
+fn a_hangup_at_the_start_loads_the_configuration_again() {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::fs::OpenOptionsExt;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    let host = Host::new();
+    let pipe = host.top.path().join("config");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut command = host.command(env!("CARGO_BIN_EXE_hectared"));
+    let mut daemon = command.arg("--config").arg(&pipe).stderr(Stdio::piped()).spawn().unwrap();
+    // Opening ends when the other side opens it, too.
+    let first = std::fs::File::options().write(true).open(&pipe).unwrap();
+    let pid = rustix::process::Pid::from_child(&daemon);
+    rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+    drop(first);
+    let is_done = AtomicBool::new(false);
+    let ended = std::thread::scope(|scope| {
+        // Whoever reads it finds it empty, also when it is read again.
+        scope.spawn(|| {
+            while !is_done.load(Relaxed) {
+                let _ = std::fs::File::options().write(true).custom_flags(libc::O_NONBLOCK).open(&pipe);
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        });
+        let mut lines = BufReader::new(daemon.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let ended = !lines.any(|line| line.contains("configuration loaded again"));
+        is_done.store(true, Relaxed);
+        ended
+    });
+    assert!(!ended, "{:?}", daemon.wait());
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(daemon.wait().unwrap().success());
+}
+
+/// A member without a pidfd would count as dead when its connection ends. Two limits: a client takes two descriptors, and either may be
+/// the first that is lacking.
+#[test]
+fn nobody_is_admitted_whose_death_could_not_be_seen() {
+    let host = Host::new();
+    for limit in [64, 65] {
+        let mut command = host.command("sh");
+        let limited = format!("ulimit -n {limit}; exec {} \"$@\"", env!("CARGO_BIN_EXE_hectared"));
+        command.args(["-c", &limited, "hectared", "--log-format", "json", "--log-level", "debug"]);
+        let daemon = crate::common::Daemon::start(command);
+        let clients: Vec<Connection> = (0..limit).map(|_| host.connect()).collect();
+        let lacking =
+            |text: &str| text.contains("no connection can be taken") || text.contains("could not be seen");
+        until("a descriptor to be lacking", || lacking(&daemon.log()));
+        drop(clients);
+        until("room", || host.connect().ask(&Request::Ping).is_ok());
+        let log = daemon.log();
+        if !log.contains("\"death_notice\":true") {
+            return hectare_testing::skip("SO_PEERPIDFD", "this kernel does not tell deaths of peers");
+        }
+        assert!(!log.contains("\"death_notice\":false"), "{log}");
+        assert!(daemon.terminate().success());
+    }
+}

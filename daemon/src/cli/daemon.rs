@@ -70,10 +70,11 @@ impl Options {
 }
 
 fn serve(options: Options) -> Result<()> {
+    // First: whoever asks for the new configuration while the old one is read is not to end the daemon.
+    let hangup = on_signals(&[SIGHUP])?;
     let config = options.config()?;
     logging::start(&config.log).context("starting the log thread")?;
     let stop = on_signals(&[SIGTERM, SIGINT])?;
-    let hangup = on_signals(&[SIGHUP])?;
     let server = Server::start(&config)?;
     let mut scrapes = Scrapes::of(config.run_dir());
     scrapes.set(&config.metrics).context("starting the metrics thread")?;
