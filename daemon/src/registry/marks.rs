@@ -68,15 +68,20 @@ impl Marks {
         self.dir.path().join(JobMark::directory())
     }
 
-    /// Marks a job. Without its mark, a job of this name that is made before its members are back is another
-    /// one; that is worth a line, not a refusal.
-    pub(super) fn set(&self, job: &str, memory: Identity, hosts: Option<&JobHosts>) {
-        let note = hosts.map(|hosts| serde_json::to_vec(&JobMark { memory, hosts: hosts.clone() }));
-        let made =
-            note.unwrap_or(Ok(Vec::new())).map_err(Error::from).and_then(|note| self.write(job, &note));
-        if let Err(error) = made {
-            warn!(job, %error, "the job could not be marked: the next daemon will not wait for its members");
+    /// Marks a job; whether it is marked. Without its mark, a job of this name that is made before its members are back is another
+    /// one; that is worth a line, not a refusal, and is tried again.
+    pub(super) fn set(&self, job: &str, memory: Identity, hosts: Option<&JobHosts>) -> bool {
+        let made = self.mark(job, memory, hosts);
+        if let Err(error) = &made {
+            warn!(job, %error, "the job could not be marked yet: until it is, a next daemon would not wait for its members");
         }
+        made.is_ok()
+    }
+
+    /// Marks a job without a word.
+    pub(super) fn mark(&self, job: &str, memory: Identity, hosts: Option<&JobHosts>) -> Result<(), Error> {
+        let note = hosts.map(|hosts| serde_json::to_vec(&JobMark { memory, hosts: hosts.clone() }));
+        note.unwrap_or(Ok(Vec::new())).map_err(Error::from).and_then(|note| self.write(job, &note))
     }
 
     /// Writes a mark whole or not at all: an empty one would be that of a job without an agent.

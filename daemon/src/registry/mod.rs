@@ -20,6 +20,7 @@ use members::Member;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
+use tracing::info;
 
 /// The daemon's number of a connection; never used twice.
 pub type ClientId = u64;
@@ -46,6 +47,8 @@ struct Entry {
     agent: Option<Agent>,
     /// Which those are.
     hosts: Option<JobHosts>,
+    /// Whether its mark could be made.
+    is_marked: bool,
 }
 
 /// The jobs of a daemon and their members.
@@ -127,9 +130,19 @@ impl Registry {
     }
 
     /// Marks all jobs, in a run directory that was recreated.
-    pub fn mark_all(&self) {
-        for (job, entry) in &self.jobs {
-            self.marks.set(job, entry.identity, entry.hosts.as_ref());
+    pub fn mark_all(&mut self) {
+        for (job, entry) in &mut self.jobs {
+            entry.is_marked = self.marks.set(job, entry.identity, entry.hosts.as_ref());
+        }
+    }
+
+    /// Marks jobs that could not be marked before, as on a full disc. To be called often.
+    pub fn mark_missing(&mut self) {
+        for (job, entry) in self.jobs.iter_mut().filter(|(_, entry)| !entry.is_marked) {
+            if self.marks.mark(job, entry.identity, entry.hosts.as_ref()).is_ok() {
+                info!(job, "the job is marked now");
+                entry.is_marked = true;
+            }
         }
     }
 
@@ -258,9 +271,9 @@ impl Registry {
             ranks: BTreeMap::new(),
             deaths: 0,
             agent: None,
+            is_marked: self.marks.set(job, about.identity, hosts.as_ref()),
             hosts,
         };
-        self.marks.set(job, entry.identity, entry.hosts.as_ref());
         self.jobs.insert(job.into(), entry);
         self.awaited.remove(job);
         // The mark is that of this one from now on.

@@ -134,6 +134,21 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_could_not_be_marked_is_marked_later() {
+        let top = tempfile::tempdir().unwrap();
+        let mut registry = Registry::new(&Config { run_dir: Some(top.path().into()), ..Config::default() });
+        // Where the directory of marks would be: nothing can be made in it.
+        std::fs::write(top.path().join("jobs"), "").unwrap();
+        registry.create("j", JobSettings { bytes: Some(1 << 20), ..Default::default() }, true).unwrap();
+        registry.mark_missing();
+        std::fs::remove_file(top.path().join("jobs")).unwrap();
+        registry.mark_missing();
+        assert!(top.path().join("jobs/j").exists());
+        // Once: what is removed of the directory alone is not looked for.
+        assert!(registry.jobs["j"].is_marked);
+    }
+
+    #[test]
     fn the_mark_of_a_job_that_nobody_brings_goes_when_its_agent_does() {
         let top = tempfile::tempdir().unwrap();
         let dir = RunDir::at(top.path());

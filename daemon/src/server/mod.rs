@@ -143,6 +143,7 @@ impl Server {
                     self.drop_unjoined();
                     self.registry.follow_agents();
                     self.registry.drop_late();
+                    self.registry.mark_missing();
                 }
                 EndpointState::Made => self.registry.mark_all(),
                 EndpointState::Lost => {
