@@ -84,9 +84,10 @@ fn who_dies_as_the_only_one_of_its_host_is_missed() {
 #[test]
 fn who_gives_up_a_wait_can_wait_again() {
     let mut world = World::with_ranks_of(&[1, 1], 17);
-    let task = |after| Task {
-        accesses: vec![Access { array: 0, reads: vec![], writes: vec![Region::of([0..4])] }],
-        after,
+    let elements = 0..4;
+    let task = |after| {
+        let writes = vec![Region::of([elements.clone()])];
+        Task { accesses: vec![Access { array: 0, reads: vec![], writes }], after }
     };
     let tasks = vec![vec![task(vec![])], vec![task(vec![(0, 1)])]];
     let graph = Arc::new(TaskGraph::new(vec![vec![4]], tasks).unwrap());
