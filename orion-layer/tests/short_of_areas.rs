@@ -41,15 +41,6 @@ fn inspected(w: &mut Context<'_>) -> Result<()> {
     a.delete(w)
 }
 
-/// Runs a loop in place.
-fn in_place(w: &mut Context<'_>) -> Result<()> {
-    let mut a = w.zeros::<u64, 1>([40])?;
-    parallel_for!(w, ordered, write a; for i in 1..40 {
-        a[i] += a[i - 1];
-    })?;
-    a.delete(w)
-}
-
 #[test]
 fn loops_whose_arrays_are_gone_leave_no_areas() {
     for run in [taken_as_they_come_free, inspected] {
@@ -196,18 +187,25 @@ fn a_worker_that_lacks_memory_for_a_relaxed_loop_is_named_at_once() {
     assert!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
 }
 
-/// The same of loops that run in place, and of those whose tiles are taken as they come free.
+/// The same of the clocks by which workers of a loop wait for each other, and of the words of tiles that are taken as they come free: all
+/// workers hear what one of them lacks, though it stays in the job.
 #[test]
-fn a_worker_that_lacks_memory_for_the_clocks_of_loops_is_named() {
-    for run in [taken_as_they_come_free, in_place] {
-        let mut refused = 0;
-        for most in 4..40 {
-            let job = Job::builder().max_areas(most).embedded().unwrap();
-            if let Err(error) = run_on(&job, 2, run) {
-                assert!(error.to_string().contains("area slots are taken"), "{most} areas: {error}");
-                refused += 1;
-            }
-        }
-        assert!((1..35).contains(&refused), "{refused}");
+fn what_a_worker_lacks_for_tiles_that_come_free_is_told_to_all() {
+    let mut refused = 0;
+    for most in 4..24 {
+        let job = Job::builder().max_areas(most).embedded().unwrap();
+        let told = run_on(&job, 2, |w| {
+            let ended = taken_as_they_come_free(w).map_err(|error| error.to_string());
+            w.barrier()?;
+            Ok(ended.err())
+        });
+        let told = told.unwrap();
+        let is_named = |error: &Option<String>| {
+            error.as_ref().is_some_and(|error| error.contains("area slots are taken"))
+        };
+        let is_refused = told.iter().any(Option::is_some);
+        assert!(!is_refused || told.iter().all(is_named), "{most} areas: {told:?}");
+        refused += usize::from(is_refused);
     }
+    assert!((5..20).contains(&refused), "{refused}");
 }
