@@ -10,8 +10,11 @@ use figures::{bandwidth, latency};
 use hectare_dependence::hosts::{Link, PassesRecord, PlanRequest, RECORD_VERSION};
 use hectare_wire::{Connection, RunDir};
 use report::Report;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use tempfile::TempDir;
 
 /// Runs a program of the loop layer with `hectare run`, and predicts its passes on other numbers of hosts. Give the program
 /// its full data and a few passes; its output goes to standard error.
@@ -69,11 +72,11 @@ pub(super) fn plan(dir: &RunDir, named: Option<&RunDir>, what: &Plan) -> Result<
     }
     let scratch = match what.record {
         Some(_) => None,
-        None => Some(Scratch::make()?),
+        None => Some(scratch()?),
     };
     let record = match (&what.record, &scratch) {
         (Some(file), _) => std::path::absolute(file).context("the path of the record")?,
-        (None, Some(scratch)) => scratch.0.join("record.json"),
+        (None, Some(scratch)) => scratch.path().join("record.json"),
         (None, None) => unreachable!("one of them is there"),
     };
     // A record of an earlier run says nothing of this one.
@@ -174,21 +177,27 @@ fn read(file: &Path, program: &str) -> Result<PassesRecord> {
     Ok(record)
 }
 
-/// A directory that goes.
-#[derive(Debug)]
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn make() -> Result<Scratch> {
-        let path = std::env::temp_dir().join(format!("hectare-plan-{}", std::process::id()));
-        std::fs::create_dir(&path).with_context(|| format!("{} cannot be made", path.display()))?;
-        Ok(Scratch(path))
-    }
+/// A directory of this user alone, with a name that nobody can know before, which goes.
+fn scratch() -> Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    let made = builder.prefix("hectare-plan-").permissions(Permissions::from_mode(0o700)).tempdir();
+    made.with_context(|| format!("a directory cannot be made in {}", std::env::temp_dir().display()))
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // There is nobody to tell.
-        let _ = std::fs::remove_dir_all(&self.0);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_has_a_directory_that_is_its_own() {
+        let all: Vec<TempDir> = (0..3).map(|_| scratch().unwrap()).collect();
+        for (at, one) in all.iter().enumerate() {
+            let mode = std::fs::metadata(one.path()).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o700);
+            assert!(all[..at].iter().all(|other| other.path() != one.path()));
+        }
+        let path = all[0].path().to_owned();
+        drop(all);
+        assert!(!path.exists());
     }
 }
