@@ -4,6 +4,7 @@
 //!
 //! A daemon reads the marks of the one before once, at its start: members may bring their job when its mark is gone or that of
 //! another one.
+use crate::identity::identity;
 use crate::memory::Identity;
 use hectare_agent::JobMark;
 use hectare_wire::{JobHosts, RunDir, check_job_name, remove_agents};
@@ -19,6 +20,8 @@ const NEW: &str = ".";
 #[derive(Debug)]
 pub(super) struct Marks {
     dir: RunDir,
+    /// Which directory that was, if there was one. In its place may be that of another daemon, to which those marks are left.
+    own: Option<Identity>,
     /// The hosts of jobs of an earlier daemon, by their memory.
     earlier: BTreeMap<Identity, (String, JobHosts)>,
 }
@@ -26,7 +29,7 @@ pub(super) struct Marks {
 impl Marks {
     /// The marks of a run directory, which may not exist yet, and the names that an earlier daemon left.
     pub(super) fn of(dir: RunDir) -> (Marks, BTreeSet<String>) {
-        let mut marks = Marks { dir, earlier: BTreeMap::new() };
+        let mut marks = Marks { own: identity(dir.path()), dir, earlier: BTreeMap::new() };
         let names = marks.left();
         for job in &names {
             match JobMark::read(&marks.dir, job) {
@@ -64,6 +67,15 @@ impl Marks {
         names.into_iter().filter(|name: &String| check_job_name(name).is_ok()).collect()
     }
 
+    /// The run directory was made anew, and is this daemon's.
+    pub(super) fn renew(&mut self) {
+        self.own = identity(self.dir.path());
+    }
+
+    fn is_own(&self) -> bool {
+        self.own.is_none() || identity(self.dir.path()) == self.own
+    }
+
     fn directory(&self) -> PathBuf {
         self.dir.path().join(JobMark::directory())
     }
@@ -86,6 +98,9 @@ impl Marks {
 
     /// Writes a mark whole or not at all: an empty one would be that of a job without an agent.
     fn write(&self, job: &str, note: &[u8]) -> Result<(), Error> {
+        if !self.is_own() {
+            return Err(Error::other("the run directory is gone, or another one"));
+        }
         let dir = self.dir.make_inner(JobMark::directory())?;
         let new = dir.join(format!("{NEW}{job}"));
         let written = std::fs::write(&new, note).and_then(|()| std::fs::rename(&new, dir.join(job)));
@@ -113,7 +128,8 @@ impl Marks {
 
     /// Removes the mark of a job.
     pub(super) fn unset(&self, job: &str) {
-        if let Err(error) = std::fs::remove_file(JobMark::path(&self.dir, job))
+        if self.is_own()
+            && let Err(error) = std::fs::remove_file(JobMark::path(&self.dir, job))
             && error.kind() != ErrorKind::NotFound
         {
             warn!(job, %error, "the mark of the job could not be removed");
@@ -124,8 +140,10 @@ impl Marks {
 impl Drop for Marks {
     fn drop(&mut self) {
         // Only if it is empty.
-        let _ = std::fs::remove_dir(self.directory());
-        remove_agents(self.dir.path());
+        if self.is_own() {
+            let _ = std::fs::remove_dir(self.directory());
+            remove_agents(self.dir.path());
+        }
     }
 }
 
@@ -214,5 +232,31 @@ pub(super) mod tests {
         let (marks, _) = Marks::of(dir.clone());
         marks.set("j", (1, 2), None);
         assert!(!dir.path().exists());
+    }
+
+    /// A daemon looks once a second whether its directory is still its own.
+    #[test]
+    fn the_marks_of_another_daemon_in_a_new_directory_are_left_alone() {
+        let top = tempfile::tempdir().unwrap();
+        let dir = RunDir::at(top.path().join("run"));
+        dir.make().unwrap();
+        let (mut marks, _) = Marks::of(dir.clone());
+        assert!(marks.set("j", (1, 1), None));
+        std::fs::rename(dir.path(), top.path().join("moved")).unwrap();
+        dir.make().unwrap();
+        let (other, _) = Marks::of(dir.clone());
+        assert!(other.set("j", (1, 2), Some(&hosts())) && !marks.set("j", (1, 1), None));
+        marks.unset("j");
+        assert_eq!(JobMark::read(&dir, "j").unwrap().unwrap().memory, (1, 2));
+        other.unset("j");
+        let agents = dir.make_inner("agents").unwrap();
+        // Its own again, if it is the daemon that made the directory anew.
+        marks.renew();
+        assert!(marks.set("j", (1, 1), None));
+        std::fs::rename(dir.path(), top.path().join("moved again")).unwrap();
+        dir.make().unwrap();
+        dir.make_inner("agents").unwrap();
+        drop(marks);
+        assert!(agents.exists(), "another daemon's agent is about to listen there");
     }
 }

@@ -131,6 +131,7 @@ impl Registry {
 
     /// Marks all jobs, in a run directory that was recreated.
     pub fn mark_all(&mut self) {
+        self.marks.renew();
         for (job, entry) in &mut self.jobs {
             entry.is_marked = self.marks.set(job, entry.identity, entry.hosts.as_ref());
         }
