@@ -272,8 +272,9 @@ impl Model {
 /// does.
 pub fn sequence(bytes: &[u8]) {
     let mut config = Config::parse(CONFIG).expect("a configuration");
-    // Where it puts its marks.
+    // Where it puts its marks; the daemon makes it before.
     let dir = std::env::temp_dir().join(format!("hectare-protocol-{}", std::process::id()));
+    hectare_wire::RunDir::at(&dir).make().expect("a run directory");
     config.run_dir = Some(dir.clone());
     let mut registry = Registry::new(&config);
     let (mut model, mut choices) = (Model::default(), Choices(bytes));
