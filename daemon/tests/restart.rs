@@ -1,5 +1,5 @@
 //! The daemon dies and comes back: members go on meanwhile, and bring their job to the next one.
-use crate::common::process::{Member, ROLE, say, told_word};
+use crate::common::process::{Member, ROLE, as_role, say, told_word};
 use crate::common::{Host, until};
 use hectare_dsm::{Area, AreaSpec, Job, Membership, Worker};
 use hectare_wire::{JobSettings, Reply, Request};
@@ -198,6 +198,23 @@ fn a_daemon_in_a_crash_loop_disturbs_nobody() {
     }
     until("the job to go", || host.jobs().is_empty());
     assert!(!daemon.log().contains("member died"));
+}
+
+/// Its launcher has found one a moment ago.
+#[test]
+fn a_launched_program_waits_for_a_daemon_that_is_started_again() {
+    let host = Host::new();
+    host.daemon("").kill();
+    let mut command = as_role(&host, "beat");
+    command.envs([("HECTARE_JOB", "j"), ("HECTARE_RANK", "0"), ("HECTARE_SIZE", "1")]);
+    let mut member = Member::of(command);
+    // Most often it has looked for the daemon by now.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let daemon = host.daemon("");
+    assert_eq!(member.hear(), "0 0");
+    assert_eq!(member.ask("beat"), "1");
+    member.finish();
+    daemon.terminate();
 }
 
 #[test]

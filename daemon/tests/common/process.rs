@@ -16,7 +16,11 @@ pub struct Member {
 impl Member {
     #[track_caller]
     pub fn start(host: &Host, role: &str) -> Member {
-        let mut command = as_role(host, role);
+        Member::of(as_role(host, role))
+    }
+
+    /// One that is started so ([`as_role`]).
+    pub fn of(mut command: Command) -> Member {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let says = BufReader::new(child.stdout.take().unwrap());
         let hears = child.stdin.take();

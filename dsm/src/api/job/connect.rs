@@ -5,7 +5,13 @@ use crate::engine::shared::Link;
 use crate::error::{Error, Rank, Result};
 use crate::segment::mapping::Segment;
 use hectare_wire::{Launch, LaunchError, Member, Membership, Refusal, RunDir};
+use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// For so long a launched program waits for a daemon that is started again, and between two looks for it.
+const RESTARTS_WITHIN: Duration = Duration::from_secs(5);
+const LOOKS_EVERY: Duration = Duration::from_millis(20);
 
 impl Job {
     /// Makes this process a member of the job of this name on this host, creating it if there is none. Needs the
@@ -14,7 +20,8 @@ impl Job {
     /// The daemon is found by its run directory: `HECTARE_RUN_DIR`, else `/run/user/UID/hectare`, else
     /// `/tmp/hectare-UID`. It assigns a rank, which the first [`Job::worker`] of this process takes, and one more for
     /// every further worker. If `HECTARE_JOB`, which `hectare run` sets, is `name`, the first rank is the launcher's
-    /// ([`Launch`](crate::wire::Launch)). The job ends when its last member has left.
+    /// ([`Launch`](crate::wire::Launch)), and a daemon that is being started again is waited for, up to five seconds. The job ends when its
+    /// last member has left.
     ///
     /// The daemon's death stops nothing: workers continue among themselves, and a further worker takes the lowest
     /// free slot. A thread of this process, which otherwise sleeps, registers the job with the next daemon
@@ -57,7 +64,7 @@ impl Job {
         let failed = |source: hectare_wire::Error| Error::Daemon { job: name.into(), source };
         let dir = RunDir::of_user();
         let given = given_rank(name)?;
-        let (attached, given) = match Member::attach(&dir, name, given) {
+        let (attached, given) = match attach(&dir, name, given) {
             // This process is a member already, with the rank that it was given: another one will do.
             Err(hectare_wire::Error::Refused(Refusal::RankTaken { pid, .. }))
                 if pid == std::process::id() =>
@@ -92,6 +99,21 @@ impl Job {
     /// daemon's. Reads, writes and rounds continue in every state.
     pub fn membership(&self) -> Option<Membership> {
         self.shared.link.as_ref().map(|link| link.member.state())
+    }
+}
+
+/// [`Member::attach`]. With a rank that the launcher gave, the daemon was there a moment ago: if it is gone, it is started again.
+fn attach(dir: &RunDir, name: &str, given: Option<Rank>) -> hectare_wire::Result<(Member, Rank, OwnedFd)> {
+    let since = Instant::now();
+    loop {
+        match Member::attach(dir, name, given) {
+            Err(hectare_wire::Error::NoDaemon { .. } | hectare_wire::Error::Closed)
+                if given.is_some() && since.elapsed() < RESTARTS_WITHIN =>
+            {
+                std::thread::sleep(LOOKS_EVERY);
+            }
+            attached => return attached,
+        }
     }
 }
 
