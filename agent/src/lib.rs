@@ -32,6 +32,7 @@ mod received;
 mod relay;
 mod serve;
 mod standing;
+mod thrown;
 mod trace;
 mod window;
 

@@ -4,6 +4,7 @@ use crate::limiter::Limiter;
 use crate::memory::SegmentMemory;
 use crate::placer::{Lines, News, Standing};
 use crate::reach::Reach;
+use crate::thrown::Thrown;
 use hectare_net::{Action, Cause, Config, Counters, Event, HostId, Node, Packet, Piece};
 use hectare_session::{self as session, Batch, Endpoint, LinkStatus, Reason, SendError, Time};
 use hectare_wire::TraceStep;
@@ -81,6 +82,7 @@ pub struct Relay {
     limiter: Limiter,
     /// Datagrams from elsewhere.
     strange: u64,
+    thrown: Thrown,
     /// The transport's counters when somebody last asked.
     transport: Vec<(&'static str, &'static str, u64)>,
 }
@@ -141,6 +143,7 @@ impl Relay {
             demands_rdma: false,
             limiter: Limiter::default(),
             strange: 0,
+            thrown: Thrown::default(),
             transport: Vec::new(),
         }
     }
@@ -238,7 +241,9 @@ impl Relay {
             self.strange += 1;
             return;
         }
-        let Some(received) = self.endpoint.receive(now, from, congested, datagram) else { return };
+        let Some(received) = self.endpoint.receive(now, from, congested, datagram) else {
+            return self.thrown.look(now, from, self.endpoint.unopened());
+        };
         let peer = HostId(received.peer.0);
         self.memory.at(now.as_nanos());
         // The packet may be the first of a session: the node has to know of it before.

@@ -297,6 +297,11 @@ impl Endpoint {
         self.counters
     }
 
+    /// How many datagrams were no packets of this protocol, or did not open.
+    pub fn unopened(&self) -> u64 {
+        self.counters.malformed + self.counters.forged
+    }
+
     /// How the link to `peer` stands; none without a session.
     pub fn status(&self, peer: HostId) -> Option<LinkStatus> {
         Some(self.peers.get(&peer)?.link.as_ref()?.status())
