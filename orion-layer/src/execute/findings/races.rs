@@ -8,8 +8,14 @@ use hectare_dependence::schedule::{Tile, cell_number, for_each_cell};
 use hectare_dsm::Rank;
 use std::collections::HashMap;
 
-/// A worker in a step.
-type Place = (usize, usize);
+/// The tile of a worker in a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place {
+    step: usize,
+    worker: usize,
+    /// Its number among those of its worker.
+    number: usize,
+}
 
 #[derive(Debug)]
 struct Seen {
@@ -27,11 +33,14 @@ pub(crate) struct Races<'a> {
 
 impl<'a> Races<'a> {
     pub(crate) fn new(plan: &'a LoopPlan) -> Races<'a> {
-        let mut places = vec![(0, 0); plan.cells];
+        let mut places = vec![Place::default(); plan.cells];
+        let mut numbers = vec![0; plan.tiles.len()];
         for (step, tiles) in plan.choice.steps.iter().enumerate() {
             for (worker, tile) in tiles.iter().enumerate().filter_map(|(w, tile)| Some((w, tile.as_ref()?))) {
+                let place = Place { step, worker, number: numbers[worker] };
+                numbers[worker] += 1;
                 for_each_cell(tile, |cell| {
-                    places[cell_number(&plan.choice.grid, cell)] = (step, worker);
+                    places[cell_number(&plan.choice.grid, cell)] = place;
                     true
                 });
             }
@@ -70,8 +79,8 @@ impl<'a> Races<'a> {
                             iteration(&plan.nest, &other.index),
                             iteration(&plan.nest, index),
                             elements(&plan.nest, touch.array, &point),
-                            other.place.1,
-                            place.1,
+                            other.place.worker,
+                            place.worker,
                             match plan.nest.order {
                                 Order::Unordered => "at once",
                                 Order::Ordered => "at once or in the wrong order",
@@ -93,28 +102,23 @@ fn is_ordered(plan: &LoopPlan, array: usize, element: &[usize], a: Place, b: Pla
         // Any two tiles may run at once, unless they share a part.
         return a == b || holds(plan, array, element, a) && holds(plan, array, element, b);
     }
-    if a.1 == b.1 {
+    if a.worker == b.worker {
         return true;
     }
     if let Some(tasks) = &plan.tasks {
-        let task = |(step, worker): Place| (worker as Rank, number_of(plan, step, worker));
+        let task = |place: Place| (place.worker as Rank, place.number);
         let (a, b) = (task(a), task(b));
         // `a` came first in the serial order, which ordered loops keep.
         return tasks.is_before(a, b) || plan.nest.order == Order::Unordered && tasks.is_before(b, a);
     }
     // A part goes from the one worker to the other between the steps, if both tiles hold it.
-    a.0 != b.0
+    a.step != b.step
         && plan.nest.order == Order::Unordered
         && holds(plan, array, element, a)
         && holds(plan, array, element, b)
 }
 
-/// The number of a tile among those of its worker.
-fn number_of(plan: &LoopPlan, step: usize, worker: usize) -> usize {
-    plan.choice.steps[..step].iter().filter(|tiles| tiles[worker].is_some()).count()
-}
-
-fn holds(plan: &LoopPlan, array: usize, element: &[usize], (step, worker): Place) -> bool {
+fn holds(plan: &LoopPlan, array: usize, element: &[usize], Place { step, worker, .. }: Place) -> bool {
     let same = |tile: &Tile| plan.choice.steps[step][worker].as_ref() == Some(tile);
     let Some(tile) = plan.tiles[worker].iter().find(|plan| same(&plan.tile)) else { return false };
     match &plan.choice.placement.arrays[array] {
