@@ -10,8 +10,9 @@ use std::sync::atomic::{Ordering, fence};
 impl Agent {
     /// Another host asks for an area of this one. If its owner has lent it ([`Owned::lend`](crate::Owned::lend)) and not published what it
     /// wrote before, publishes that, at once, whatever workers do: nobody writes it meanwhile. [`Published::PutOff`] if it is to be tried
-    /// again: a round is under way, which may be publishing it, perhaps with a worker that stands still, or there was no copy to publish into. Else all is published that was
-    /// lent, and the next [`Agent::look`] finds it, also if workers did that. `None` of an area that was never lent.
+    /// again: a round is under way, which may be publishing it, perhaps with a worker that stands still, or there was no copy to publish
+    /// into. Else all is published that was lent, and the next [`Agent::look`] finds it, also if workers did that. `None` of an area that
+    /// was never lent.
     ///
     /// ```
     /// use hectare_dsm::agent::Published;

@@ -74,8 +74,8 @@ impl<T: Element> Owned<T> {
     /// opened again; or for several ([`TaskRun::begin_next`](crate::tasks::TaskRun::begin_next)).
     ///
     /// An area that is sent on demand ([`AreaSpec::on_demand`](crate::AreaSpec::on_demand)) may have reader copies, if all that was
-    /// written to it is published ([`Worker::sync`], [`Owned::open_to_tasks_published`]): while it is open, these stay as they are, and what the tasks wrote is
-    /// published after it was closed.
+    /// written to it is published ([`Worker::sync`], [`Owned::open_to_tasks_published`]): while it is open, these stay as they are, and
+    /// what the tasks wrote is published after it was closed.
     ///
     /// # Errors
     /// Those of [`Owned::open`].
