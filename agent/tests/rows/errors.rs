@@ -1,8 +1,8 @@
 //! Runs by workers of several hosts in which something is wrong: what harms nothing, and who is told of what does.
-use super::{Case, TIME_LIMIT, areas, by_turns, open};
+use super::{Case, TIME_LIMIT, areas, by_turns, in_turn, open};
 use crate::network::{World, on_all};
-use hectare_dsm::tasks::{Access, Region, RowPlan, RowRun, Task, TaskGraph, TaskRun};
-use hectare_dsm::{AreaSpec, Error, Job};
+use hectare_dsm::tasks::{RowPlan, RowRun};
+use hectare_dsm::{Error, Job};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -84,23 +84,10 @@ fn who_dies_as_the_only_one_of_its_host_is_missed() {
 #[test]
 fn who_gives_up_a_wait_can_wait_again() {
     let mut world = World::with_ranks_of(&[1, 1], 17);
-    let elements = 0..4;
-    let task = |after| {
-        let writes = vec![Region::of([elements.clone()])];
-        Task { accesses: vec![Access { array: 0, reads: vec![], writes }], after }
-    };
-    let tasks = vec![vec![task(vec![])], vec![task(vec![(0, 1)])]];
-    let graph = Arc::new(TaskGraph::new(vec![vec![4]], tasks).unwrap());
+    let graph = in_turn::graph();
     let has_given_up = AtomicBool::new(false);
     on_all(&mut world, &[1, 1], |worker| {
-        let mut opened = None;
-        if worker.rank() == 0 {
-            let owned = worker.create::<u64>(AreaSpec::new("elements").on_demand(), 4).unwrap();
-            opened = Some(owned.open_to_tasks_published(worker).unwrap());
-        }
-        worker.barrier().unwrap();
-        let area = worker.attach::<u64>("elements").unwrap();
-        let mut run = TaskRun::begin_on_hosts(worker, graph.clone(), &[area.in_place()]).unwrap();
+        let (opened, area, mut run) = in_turn::begin(worker, &graph);
         if worker.rank() == 1 {
             let late = run.wait::<Error>(worker, |_| Err(Error::NoSuchWorker { rank: 7 }));
             assert!(matches!(late, Err(Error::NoSuchWorker { rank: 7 })), "{late:?}");
@@ -111,21 +98,11 @@ fn who_gives_up_a_wait_can_wait_again() {
         }
         run.wait_for_living(worker).unwrap();
         let task = run.next(worker).unwrap();
-        let mut elements = task.patches::<u64, 1>(&area, 0).unwrap();
-        elements.slice_mut(0..4).unwrap().iter_mut().for_each(|element| *element += 1);
-        drop(elements);
-        task.end();
+        in_turn::add(task, &area);
         let mut of_another_job = Job::embedded().unwrap().worker().unwrap();
         let refused = run.wait_for_living(&mut of_another_job);
         assert!(matches!(refused, Err(Error::Tasks { .. })), "{refused:?}");
-        let ended = run.end(worker).unwrap();
-        worker.barrier().unwrap();
-        ended.check_done().unwrap();
-        if let Some(opened) = opened {
-            let owned = opened.close(worker).unwrap().finish(worker).unwrap();
-            assert_eq!(owned.read(worker).unwrap(), [2; 4]);
-        }
-        worker.barrier().unwrap();
+        in_turn::end(worker, run, opened);
     });
 }
 

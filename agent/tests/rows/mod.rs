@@ -1,6 +1,7 @@
 //! Rows that change owners in batches, by workers of several hosts: threads over segments in one process, whose agents send
 //! datagrams to each other that may be lost.
 mod errors;
+mod in_turn;
 mod runs;
 
 use crate::network::{World, on_all};

@@ -1,8 +1,8 @@
 //! Runs that begin, are left, and end in unusual ways, by workers of several hosts: what others hear of them.
-use super::{Case, NAMES, TIME_LIMIT, areas, by_turns, open};
+use super::{Case, NAMES, TIME_LIMIT, areas, by_turns, in_turn, open};
 use crate::network::{World, on_all};
-use hectare_dsm::tasks::{Access, Region, RowPlan, RowRun, Span, Task, TaskGraph, TaskRun};
-use hectare_dsm::{AreaSpec, Error, Job, Worker};
+use hectare_dsm::tasks::{RowPlan, RowRun};
+use hectare_dsm::{Error, Job, Worker};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -198,25 +198,9 @@ fn who_has_done_all_tells_of_all_who_die() {
 #[test]
 fn all_workers_of_a_run_of_tasks_are_waited_for() {
     let mut world = World::with_ranks_of(&[1, 1], 15);
-    let task = |after| Task {
-        accesses: vec![Access {
-            array: 0,
-            reads: vec![],
-            writes: vec![Region { spans: vec![Span::of(0..4)] }],
-        }],
-        after,
-    };
-    let graph =
-        Arc::new(TaskGraph::new(vec![vec![4]], vec![vec![task(vec![])], vec![task(vec![(0, 1)])]]).unwrap());
+    let graph = in_turn::graph();
     on_all(&mut world, &[1, 1], |worker| {
-        let mut opened = None;
-        if worker.rank() == 0 {
-            let owned = worker.create::<u64>(AreaSpec::new("elements").on_demand(), 4).unwrap();
-            opened = Some(owned.open_to_tasks_published(worker).unwrap());
-        }
-        worker.barrier().unwrap();
-        let area = worker.attach::<u64>("elements").unwrap();
-        let mut run = TaskRun::begin_on_hosts(worker, graph.clone(), &[area.in_place()]).unwrap();
+        let (opened, area, mut run) = in_turn::begin(worker, &graph);
         let since = std::time::Instant::now();
         let looked = run.wait_for_all(worker, |_| match since.elapsed() < TIME_LIMIT / 4 {
             true => Ok(()),
@@ -227,19 +211,9 @@ fn all_workers_of_a_run_of_tasks_are_waited_for() {
         while run.done() < run.len() {
             run.wait_for_living(worker).unwrap();
             let Ok(task) = run.next(worker) else { break };
-            let mut elements = task.patches::<u64, 1>(&area, 0).unwrap();
-            elements.slice_mut(0..4).unwrap().iter_mut().for_each(|element| *element += 1);
-            drop(elements);
-            task.end();
+            in_turn::add(task, &area);
         }
-        let ended = run.end(worker).unwrap();
-        worker.barrier().unwrap();
-        ended.check_done().unwrap();
-        if let Some(opened) = opened {
-            let owned = opened.close(worker).unwrap().finish(worker).unwrap();
-            assert_eq!(owned.read(worker).unwrap(), [2; 4]);
-        }
-        worker.barrier().unwrap();
+        in_turn::end(worker, run, opened);
     });
 }
 
