@@ -25,8 +25,12 @@ fn worker() -> (Worker, Rank) {
     (worker, launch.size)
 }
 
-/// Barriers: after each, every worker sees what all have written before it, whole, and nothing of what they write later.
-fn exchange(turns: u64, mut at: impl FnMut(u64)) -> Result<(), Error> {
+/// In the area of the first worker, behind what a turn changes: the turn that is the last.
+const LAST: usize = 2999;
+
+/// Barriers: after each, every worker sees what all have written before it, whole, and nothing of what they write later. The first
+/// worker says of each turn whether it is the last.
+fn exchange(is_last: impl Fn(u64) -> bool, mut at: impl FnMut(u64)) -> Result<(), Error> {
     let (mut worker, size) = worker();
     let name = |rank: Rank| format!("count/{rank}");
     let mut spec = AreaSpec::new(name(worker.rank()));
@@ -40,11 +44,14 @@ fn exchange(turns: u64, mut at: impl FnMut(u64)) -> Result<(), Error> {
         all.push(worker.attach_within::<u64>(&name(rank), LONG)?);
     }
     worker.barrier()?;
-    for turn in 1..=turns {
+    for turn in 1.. {
         // A part of it each time, so that what is sent is a difference.
         let first = (turn as usize * 617) % 2000;
         mine.write(&worker)?.range_mut(first..first + 1000).fill(turn);
         mine.write(&worker)?.set(0, turn);
+        if worker.rank() == 0 && is_last(turn) {
+            mine.write(&worker)?.set(LAST, turn);
+        }
         worker.barrier()?;
         for (rank, area) in all.iter().enumerate() {
             let seen = area.read(&worker)?;
@@ -55,6 +62,9 @@ fn exchange(turns: u64, mut at: impl FnMut(u64)) -> Result<(), Error> {
             );
         }
         at(turn);
+        if all[0].read(&worker)?[LAST] == turn {
+            break;
+        }
     }
     worker.barrier()
 }
@@ -138,15 +148,20 @@ fn role() {
             ask(turns.parse().unwrap()).unwrap();
             println!("all turns");
         }
+        Some(("until", file)) => exchange(|_| std::path::Path::new(file).exists(), say).unwrap(),
         Some((_, turns)) => {
-            exchange(turns.parse().unwrap(), say).unwrap();
+            let turns: u64 = turns.parse().unwrap();
+            exchange(|turn| turn == turns, say).unwrap();
             println!("all turns");
         }
-        None => match exchange(u64::MAX, |turn| {
-            if turn == 20 {
-                say(turn)
-            }
-        }) {
+        None => match exchange(
+            |_| false,
+            |turn| {
+                if turn == 20 {
+                    say(turn)
+                }
+            },
+        ) {
             Err(error @ Error::PeerFailed { .. }) => println!("ended: {error}"),
             other => panic!("{other:?}"),
         },

@@ -12,12 +12,17 @@ fn counted(standing: &AgentStatus, name: &str, cause: &str) -> u64 {
     found.unwrap_or_else(|| panic!("no {name} {cause} in {standing:?}")).2
 }
 
+/// A run that goes on until it is told to end.
+fn exchange(flat: &Flat, args: &[&str]) -> Running {
+    Running::start(flat.command(args, &in_role(&format!("until:{}", flat.enough().display()))))
+}
+
 #[test]
 fn a_job_runs_over_rdma_and_it_is_said_why() {
     for transport in ["auto", "rdma"] {
         let Some(flat) = Flat::new(&[DEVICE, DEVICE]) else { return };
         let args = ["--job", "seen", "--transport", transport];
-        let mut run = Running::start(flat.command(&args, &in_role("turns:300")));
+        let mut run = exchange(&flat, &args);
         for host in 0..2 {
             let it = flat.standing(&mut run, host, |it| counted(it, "lines", "placed") > 0);
             assert_eq!(it.transport, transport);
@@ -29,7 +34,7 @@ fn a_job_runs_over_rdma_and_it_is_said_why() {
             );
             assert!(counted(&it, "rdma", "bytes") > 0, "{it:?}");
         }
-        assert_eq!(run.end(), Some(0));
+        flat.end(run);
     }
 }
 
@@ -42,7 +47,7 @@ fn kill(process: u32) {
 #[test]
 fn a_killed_daemon_leaves_the_agent_its_queue_pairs_over_rdma() {
     let Some(mut flat) = Flat::new(&[DEVICE, DEVICE]) else { return };
-    let mut run = Running::start(flat.command(&["--job", "seen"], &in_role("turns:1200")));
+    let mut run = exchange(&flat, &["--job", "seen"]);
     let before = flat.standing(&mut run, 0, |it| counted(it, "lines", "placed") > 0);
     let seen = flat.standing(&mut run, 1, |it| counted(it, "lines", "placed") > 0);
     flat.daemons.remove(0).kill();
@@ -57,28 +62,28 @@ fn a_killed_daemon_leaves_the_agent_its_queue_pairs_over_rdma() {
     kill(after.pid);
     flat.daemons.insert(0, flat.daemon(0));
     flat.standing(&mut run, 0, |it| it.pid != after.pid && counted(it, "lines", "placed") > 0);
-    assert_eq!(run.end(), Some(0));
+    flat.end(run);
 }
 
 #[test]
 fn a_killed_agent_is_followed_by_one_that_places_again_over_rdma() {
     let Some(flat) = Flat::new(&[DEVICE, DEVICE]) else { return };
-    let mut run = Running::start(flat.command(&["--job", "seen"], &in_role("turns:800")));
+    let mut run = exchange(&flat, &["--job", "seen"]);
     for host in [0, 1] {
         let killed = flat.standing(&mut run, host, |it| counted(it, "lines", "placed") > 0).pid;
         kill(killed);
         flat.standing(&mut run, host, |it| it.pid != killed && counted(it, "lines", "placed") > 0);
     }
-    assert_eq!(run.end(), Some(0));
+    flat.end(run);
 }
 
 #[test]
 fn a_host_without_rdma_is_reached_by_udp_or_named() {
     let Some(flat) = Flat::new(&[DEVICE, ""]) else { return };
-    let mut run = Running::start(flat.command(&["--job", "seen"], &in_role("turns:200")));
+    let mut run = exchange(&flat, &["--job", "seen"]);
     let it = flat.standing(&mut run, 0, |it| it.peers[0].link_reason.contains("no RDMA: the peer says"));
     assert_eq!(it.peers[0].link, "udp");
-    assert_eq!(run.end(), Some(0));
+    flat.end(run);
     // A device that is not there, and without which the job is not to run.
     let Some(flat) = Flat::new(&[DEVICE, "[rdma]\ndevice = \"rxe7\"\n"]) else { return };
     let said = flat.run(&["--transport", "rdma"], &in_role("turns:10"));
@@ -86,11 +91,11 @@ fn a_host_without_rdma_is_reached_by_udp_or_named() {
         said.code != 0 && said.err.contains("there is no RDMA device rxe7: name one of rxe0, rxe1"),
         "{said:?}"
     );
-    let mut run = Running::start(flat.command(&["--job", "seen"], &in_role("turns:200")));
+    let mut run = exchange(&flat, &["--job", "seen"]);
     let it =
         flat.standing(&mut run, 1, |it| it.peers[0].link_reason.contains("there is no RDMA device rxe7"));
     assert_eq!(it.peers[0].link, "udp");
-    assert_eq!(run.end(), Some(0));
+    flat.end(run);
 }
 
 /// The application, on three hosts, learns to the last digit what three threads learn.

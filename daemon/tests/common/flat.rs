@@ -5,6 +5,7 @@ use super::{Daemon, Said, until};
 use hectare_wire::{AgentStatus, RunDir};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Daemons on one machine: the first and the third at addresses of one device, the second at that of another.
 #[derive(Debug)]
@@ -57,6 +58,18 @@ impl Flat {
         RunDir::at(self.home(host).join("run"))
     }
 
+    /// A file of which the programs of a run may be told to end when it is there.
+    pub fn enough(&self) -> PathBuf {
+        self.top.path().join("enough")
+    }
+
+    /// Ends the programs that wait for the file, well.
+    pub fn end(&self, mut run: Running) {
+        std::fs::write(self.enough(), "").unwrap();
+        assert_eq!(run.end(), Some(0));
+        std::fs::remove_file(self.enough()).unwrap();
+    }
+
     pub fn command(&self, args: &[&str], script: &str) -> Command {
         let host = |host: usize| format!("{}@10.9.0.{}:1", name(host), 1 + host);
         let list: Vec<String> = (0..self.daemons.len()).map(host).collect();
@@ -90,6 +103,8 @@ impl Flat {
             if let Some(status) = run.child.try_wait().unwrap() {
                 panic!("it ended with {status}: {}", run.said());
             }
+            // Each answer costs the emulated processor a process.
+            std::thread::sleep(Duration::from_millis(100));
             let mut command = Command::new(HECTARE);
             command.arg("--run-dir").arg(self.dir(host).path()).args(["peers", "seen", "--json"]);
             let agents = serde_json::from_str::<Vec<AgentStatus>>(&said(&mut command).out);
