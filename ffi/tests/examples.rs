@@ -2,7 +2,7 @@
 mod common;
 
 use common::{build_with_cargo, compiler, has, library, program, root, run};
-use hectare_testing::is_current;
+use hectare_testing::{built_once, is_current};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -23,18 +23,16 @@ fn built() -> Option<&'static Built> {
             return None;
         }
         let work = tempfile::tempdir().unwrap();
-        let build = |compiler: Command, name: &str, extension: &str| {
-            let (mut compiler, out) = (compiler, work.path().join(name));
-            let mut sources: Vec<PathBuf> = std::fs::read_dir(sources().join(name))
-                .unwrap()
-                .map(|entry| entry.unwrap().path())
-                .filter(|path| path.extension().is_some_and(|found| found == extension))
-                .collect();
-            sources.sort();
-            compiler.args(["-O1", "-pthread", "-o"]).arg(&out).args(sources);
-            compiler.arg("-L").arg(library()).args(["-lhectare", "-lm"]);
-            run(compiler.arg(format!("-Wl,-rpath,{}", library().display())));
-            out
+        let build = |mut compiler: Command, name: &str, extension: &str| {
+            let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+            let files = [files(&sources().join(name)), files(&root().join("include/hectare"))].concat();
+            built_once(&program, &files, |out| {
+                let is_source = |path: &&PathBuf| path.extension().is_some_and(|found| found == extension);
+                compiler.args(["-O1", "-pthread", "-o"]).arg(out).args(files.iter().filter(is_source));
+                compiler.arg("-L").arg(library()).args(["-lhectare", "-lm"]);
+                run(compiler.arg(format!("-Wl,-rpath,{}", library().display())));
+            });
+            program
         };
         let completion = build(compiler("c++", "c++17"), "completion", "cpp");
         let hogwild = build(compiler("cc", "c99"), "hogwild", "c");
@@ -43,6 +41,13 @@ fn built() -> Option<&'static Built> {
         Some(Built { completion, hogwild, work })
     };
     BUILT.get_or_init(make).as_ref()
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
 }
 
 fn sources() -> PathBuf {
@@ -264,15 +269,15 @@ fn four_processes_have_the_losses_of_four_threads() {
     let Some(built) = built() else { return };
     let host = tempfile::tempdir().unwrap();
     let daemon = Daemon::start(host.path());
-    let path = |name: &str| built.work.path().join(name).to_str().unwrap().to_owned();
-    let (completion, ratings) = (path("completion"), path("ratings"));
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let (completion, hogwild) = (text(&built.completion), text(&built.hogwild));
+    let [ratings, samples] = ["ratings", "samples"].map(|name| text(&built.work.path().join(name)));
     for transport in ["rows", "published", "copies"] {
         let more = ["--transport", transport];
         let start = ["run", "-n", "4", "--", &completion, "--ratings", &ratings];
         let processes = epochs(&daemon.hectare(&[&start, &SETTINGS[..], &more].concat()));
         assert_eq!(processes, built.losses(&["--workers", "4"]), "{transport}");
     }
-    let (hogwild, samples) = (path("hogwild"), path("samples"));
     let output = daemon.hectare(&["run", "-n", "4", "--", &hogwild, "--samples", &samples]);
     let (loss, accuracy) = last(&output);
     assert!(loss < 0.25 && accuracy > 0.99, "{loss} {accuracy}");

@@ -15,9 +15,9 @@ pub use cgroup::MemoryGroup;
 pub use folder::Folder;
 pub use random::Random;
 use std::fmt::Display;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Notes that the test of this thread cannot run here; the caller returns.
@@ -44,7 +44,7 @@ pub fn skip(missing: &str, why: impl Display) {
 }
 
 /// Whether a built file is newer than every source in these directories of the workspace (`dsm`, `ffi`, ...), their
-/// manifests included.
+/// manifests included, their tests left out.
 ///
 /// Tests that need a program of another crate ask this before they call cargo: `cargo test --workspace` has built it,
 /// and with other features than a build of that crate alone, which would replace it under the tests that use it.
@@ -54,6 +54,31 @@ pub fn is_current(built: &Path, crates: &[&str]) -> bool {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two directories down");
     let newest = crates.iter().filter_map(|name| newest(&workspace.join(name))).max();
     newest.is_some_and(|newest| newest < built)
+}
+
+/// A program that several tests build alike, each in a process of its own: the first one builds it, the others wait for it.
+///
+/// It lies in `program`, whose directory has to be there, and is built again if one of `sources` or the test program is newer.
+/// `build` is given the path to build it at.
+///
+/// # Panics
+/// If a file cannot be locked, found or renamed.
+pub fn built_once(program: &Path, sources: &[PathBuf], build: impl FnOnce(&Path)) {
+    let modified = |path: &Path| {
+        let about = std::fs::metadata(path).and_then(|about| about.modified());
+        about.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    let lock = File::create(program.with_extension("lock")).expect("a file to lock");
+    lock.lock().expect("a lock");
+    let test = std::env::current_exe().expect("the test's own path");
+    let newest = sources.iter().map(|path| modified(path)).max().max(Some(modified(&test)));
+    if program.exists() && Some(modified(program)) > newest {
+        return;
+    }
+    // Whoever is ended meanwhile leaves no half of it.
+    let new = program.with_extension("new");
+    build(&new);
+    std::fs::rename(&new, program).expect("the program where it is to be");
 }
 
 /// Each Rust file of a directory of tests is a module of the `main.rs` in it, but for `others`, which are programs of their
@@ -75,14 +100,16 @@ pub fn every_file_is_a_module(directory: &str, others: &[&str]) {
     }
 }
 
-/// When the newest Rust file or manifest below a directory was changed, `target` left out.
+/// When the newest Rust file or manifest below a directory was changed, but for `target` and `tests`.
 fn newest(directory: &Path) -> Option<SystemTime> {
     let entries = std::fs::read_dir(directory).ok()?.filter_map(Result::ok);
     entries
         .filter_map(|entry| {
             let (path, about) = (entry.path(), entry.metadata().ok()?);
             if about.is_dir() {
-                return if entry.file_name() == "target" { None } else { newest(&path) };
+                // Tests are no part of a program.
+                let is_part = ["target", "tests"].iter().all(|name| entry.file_name() != *name);
+                return is_part.then(|| newest(&path)).flatten();
             }
             let counts = path.extension().is_some_and(|extension| extension == "rs" || extension == "toml");
             counts.then(|| about.modified().ok()).flatten()
