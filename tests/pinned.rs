@@ -1,4 +1,4 @@
-//! What is postponed because every copy is pinned is published soon after a pin is dropped, though whoever drops it tells nobody.
+//! A publication that is postponed because every copy is pinned follows soon after a pin is dropped, though whoever drops it tells nobody.
 use crate::common::*;
 use hectare::agent::{Agent, Arrival, Source};
 use hectare::{Area, AreaId, AreaSpec, ElementType, Job, Observer, Owned, Pinned, Version, Worker};

@@ -358,7 +358,7 @@ fn a_host_is_in_the_clocks_until_all_of_its_workers_have_come() {
     assert_eq!(clocks(&mut agent), Some((u64::MAX, 0)));
 }
 
-/// Whatever is waited for, the end of the job is heard.
+/// The end of the job ends every kind of wait.
 #[test]
 fn the_end_of_a_job_ends_all_waits() {
     type Wait = fn(&Job) -> Error;

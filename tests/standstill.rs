@@ -150,7 +150,7 @@ fn the_stalled_are_killed() {
     assert!(kills > 0);
 }
 
-/// Whatever step a publication stands still at, who was left behind reads the version that it read before.
+/// At whatever step a publication stands still, a reader that was left behind reads the version that it read before.
 #[test]
 fn a_reader_keeps_its_version_at_every_step_of_a_publication() {
     const NAME: &str = "a_reader_keeps_its_version_at_every_step_of_a_publication";

@@ -20,7 +20,7 @@ pub(crate) struct Forcing {
 struct Shown {
     /// How many questions are not answered yet: each is when nothing is left.
     questions: usize,
-    /// What could not be published yet.
+    /// Areas that could not be published yet.
     left: BTreeSet<dsm::AreaId>,
 }
 

@@ -259,8 +259,8 @@ fn an_area_moves_though_a_third_host_has_no_workers_left() {
     }
 }
 
-/// What is given to the last worker of a host while it leaves comes all the same, and has no owner there. So nobody waits for what it is
-/// now, and it keeps no agent from its end.
+/// An area that is given to the last worker of a host while that worker leaves still arrives, and has no owner there. So nobody waits for
+/// it, and it keeps no agent from ending.
 #[test]
 fn what_is_given_to_who_has_just_left_holds_up_nobody() {
     for (loss, restarted) in [(0, false), (100, false), (0, true), (100, true)] {

@@ -64,7 +64,7 @@ pub fn run() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// What ends the daemon in a shell, Ctrl-C or the end of its terminal, ends no agent: jobs go on without a daemon.
+/// Ctrl-C, or the end of the terminal, ends a daemon that was started in a shell, but no agent: jobs go on without a daemon.
 fn ignore_terminal() {
     for signal in [libc::SIGINT, libc::SIGHUP] {
         // SAFETY: ignoring a signal runs no code, and nothing here handles these.
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(longest(100), PAUSES[0]);
     }
 
-    /// What is known of a job whose agent is looked for in a run directory.
+    /// The knowledge of a job whose agent is looked for in a run directory.
     fn shared(run_dir: &std::path::Path) -> Shared {
         let host = hectare_wire::JobHost {
             name: "here".into(),

@@ -34,7 +34,7 @@ fn a_program_that_has_no_worker_yet_outlives_its_daemon() {
     ends_well(run, &cluster);
 }
 
-/// What was removed of the run directory comes back: the agent's socket by the agent, so that the next daemon finds it.
+/// If the agent's socket is removed from the run directory, the agent makes it again, and the next daemon finds it.
 #[test]
 fn an_agent_whose_socket_was_removed_is_found_by_the_next_daemon() {
     let Some(mut cluster) = Cluster::new(2) else { return };

@@ -38,7 +38,7 @@ impl Two {
         command.output().unwrap()
     }
 
-    /// What a program says that ends well.
+    /// The output of a program that ends well.
     fn says(&self, name: &str, args: &str) -> String {
         let output = self.output(name, args);
         let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::hash::Hasher;
 use std::path::Path;
 
-/// What two runs must have in common for one to go on where the other ended.
+/// The properties that two runs must share for one to go on where the other ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Origin {
     rank: usize,
@@ -41,7 +41,7 @@ impl Origin {
         Ok(Origin { rank: o.rank, seed: o.seed, steps, shape: train.shape(), entries: train.len(), hash })
     }
 
-    /// What the other, of a checkpoint, has and this one has not.
+    /// The first difference from the run of a checkpoint, in words.
     fn difference(&self, other: &Origin) -> Option<String> {
         let differ = |what: &str, there: &dyn ToString, here: &dyn ToString| {
             let (there, here) = (there.to_string(), here.to_string());

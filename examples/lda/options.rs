@@ -110,7 +110,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// What is read, if it is named.
+    /// The files that are read, those that are named.
     pub(crate) fn files(&self) -> [Option<&PathBuf>; 5] {
         [&self.source.text, &self.lda_c, &self.uci, &self.vocabulary, &self.load].map(Option::as_ref)
     }

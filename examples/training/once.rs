@@ -1,4 +1,4 @@
-//! What is done once: by the first worker for all, or in each process for itself.
+//! Work that is done once: by the first worker for all, or in each process for itself.
 use super::invalid;
 use hectare::Job;
 use hectare::orion::{Context, Result};

@@ -6,7 +6,7 @@ use std::hash::Hasher;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-/// What a process sees of a file: whether there is one, its length, and a hash of its bytes.
+/// A file as a process sees it: whether there is one, its length, and a hash of its bytes.
 pub(crate) type Seen = [u64; 3];
 
 /// Looks at a file, or at all files of a folder. What is neither is not looked into: a pipe can be read once.
@@ -44,7 +44,7 @@ fn read(path: &Path, len: &mut u64, hash: &mut FnvHasher) -> io::Result<()> {
     }
 }
 
-/// What differs between the files that two workers see.
+/// The difference between the files that two workers see, in words.
 pub(crate) fn difference(job: &Job, [first, second]: [(Rank, Seen); 2]) -> String {
     let said = |rank: Rank| {
         let host = job.hosts().iter().position(|ranks| ranks.contains(&rank));

@@ -1,4 +1,4 @@
-//! What the iterations of an ordered loop give is combined in their order, by functions that do not commute and collections that show
+//! The values of an ordered loop's iterations are combined in their order, by functions that do not commute and collections that show
 //! it, whatever the loop's arrays are and however it could run.
 use crate::common::same;
 use hectare_orion::schedule::Blocks;
@@ -9,7 +9,7 @@ fn then(f: [u64; 2], g: [u64; 2]) -> [u64; 2] {
     [f[0].wrapping_mul(g[0]), f[1].wrapping_mul(g[0]).wrapping_add(g[1])]
 }
 
-/// What a serial loop that gives these numbers makes of them.
+/// The result of a serial loop that gives these numbers.
 fn serial(numbers: impl IntoIterator<Item = usize>) -> [u64; 2] {
     numbers.into_iter().fold([1, 0], |h, number| then(h, [3, number as u64]))
 }

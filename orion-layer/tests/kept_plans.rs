@@ -31,7 +31,7 @@ fn plans_of_arrays_that_are_gone_are_dropped() {
     .unwrap();
 }
 
-/// What a plan was made for counts when its loop is reached again.
+/// A kept plan is used again only for the conditions that it was made for.
 #[test]
 fn loops_are_planned_anew_when_links_may_choose_other_schedules() {
     run(2, |w| {

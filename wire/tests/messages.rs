@@ -54,7 +54,7 @@ fn a_message_that_is_too_long_is_not_made() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..Default::default() })]
 
-    /// Whatever decodes, encodes to something that decodes to the same.
+    /// A message that decodes also encodes, to something that decodes to the same.
     #[test]
     fn random_bodies_are_refused_or_are_messages(body in prop::collection::vec(any::<u8>(), 0..80)) {
         let bytes = [&b"Hc\x01\x00"[..], &body].concat();

@@ -67,7 +67,7 @@ impl Case {
         RowPlan::new(self.rows.to_vec(), self.batches.len(), all).unwrap()
     }
 
-    /// What an element is before the run.
+    /// The value of an element before the run.
     fn initial(&self, array: usize, at: usize) -> u64 {
         (array * 1_000_000 + at + 1) as u64
     }

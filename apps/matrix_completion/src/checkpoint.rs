@@ -30,7 +30,7 @@ pub fn title(model: &Model<f32>, seed: u64, data: &DataSet) -> String {
     )
 }
 
-/// What a header has otherwise than the title that is wanted.
+/// The difference between a header and the title that is wanted.
 fn difference(head: &str, title: &str) -> String {
     let pairs = |text: &str| -> Vec<[String; 2]> {
         let words: Vec<&str> = text.trim_start_matches(PROGRAM).split_whitespace().collect();

@@ -27,7 +27,7 @@ fn owner(item: usize, batch: usize) -> usize {
     mixed(item * BATCHES + batch) % 2
 }
 
-/// What a worker learns from in a batch: users that it alone has, and items that are its own in the batch.
+/// The ratings from which a worker learns in a batch: of users that it alone has, and of items that are its own in the batch.
 fn share(rank: usize, batch: usize) -> Vec<(usize, usize)> {
     let mine: Vec<usize> = (0..ITEMS).filter(|item| owner(*item, batch) == rank).collect();
     let rating = |at: usize| {

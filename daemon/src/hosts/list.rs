@@ -306,7 +306,7 @@ mod tests {
             prop_assert_eq!(parse_file(&file), Ok(hosts));
         }
 
-        /// Whatever stands there is a list, or has a fault at a place that exists.
+        /// Any text is a list, or has a fault at a place that exists.
         #[test]
         fn faults_are_within_the_text(text in "[a-c:@,=# \\[\\].\n0-2é-]{0,40}") {
             for error in [parse_list(&text).err(), parse_file(&text).err()].into_iter().flatten() {

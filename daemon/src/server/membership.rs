@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use tracing::{info, warn};
 
-/// What a reply grants to a client.
+/// The rights that a reply grants to a client.
 pub(super) enum Grant {
     Membership,
     Rank(u32),

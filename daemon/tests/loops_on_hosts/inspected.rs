@@ -25,7 +25,7 @@ fn step(user: &mut [f32], item: &mut [f32], rating: f32) -> f32 {
     error * error
 }
 
-/// What was found of the last loop that was inspected.
+/// The findings about the last loop that was inspected.
 fn kind(w: &Context<'_>) -> String {
     let found = w.explain().0.into_iter().filter_map(|one| one.inspected).next_back();
     found.map_or("none".into(), |found| match found.kind {

@@ -28,7 +28,7 @@ impl Spins {
         if in_vain.is_multiple_of(PROBE) { MOST } else { MOST >> in_vain.min(HALVINGS) }
     }
 
-    /// What was waited for came while the worker looked.
+    /// The wait ended while the worker spun.
     #[inline]
     pub(crate) fn paid(&self) {
         self.in_vain.set(0);

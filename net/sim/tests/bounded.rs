@@ -1,4 +1,4 @@
-//! What agents remember depends on what there is, not on what there was.
+//! The memory of agents depends on the areas and hosts that there are, not on those that there were.
 use hectare_sim::{Mode, Options, run};
 
 /// Areas that are created, received by other hosts, and deleted, some hundred times.

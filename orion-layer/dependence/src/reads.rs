@@ -1,4 +1,4 @@
-//! What each worker reads of an array that others have.
+//! The ranges that each worker reads of an array that others have.
 use crate::in_place::{Span, tile_values, touched};
 use crate::loop_nest::{LoopNest, Subscript};
 use crate::placement::TilePlan;
@@ -7,7 +7,7 @@ use std::ops::Range;
 /// A box of elements: one range for each dimension of the array.
 pub type ElementBox = Vec<Range<usize>>;
 
-/// What the workers of a loop read of one array, by what its subscripts say: never less.
+/// The ranges that the workers of a loop read of one array, by its subscripts: at least all that they read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reads {
     /// For each worker, the smallest box that holds all that it reads; `None` for one that reads nothing.
@@ -38,7 +38,7 @@ impl Reads {
         })
     }
 
-    /// What worker `worker` reads in dimension `dim`; nothing is an empty range.
+    /// The range that worker `worker` reads in dimension `dim`; empty if it reads nothing.
     pub fn range(&self, worker: usize, dim: usize) -> Range<usize> {
         self.boxes[worker].as_ref().map_or(0..0, |all| all[dim].clone())
     }

@@ -24,7 +24,7 @@ pub(super) type VisitCells<'v> = dyn FnMut(&mut dyn FnMut(&[usize])) + 'v;
 /// Is given what runs a part of a list of iterations, and calls it for each: the group whose sums it belongs to, if any are kept, and the part.
 pub(super) type VisitLists<'v> = dyn FnMut(&mut dyn FnMut(Option<usize>, Range<usize>)) + 'v;
 
-/// What inspection counts and notes while a slice runs for all iterations.
+/// The notes and counts of an inspection, while a slice runs for all iterations.
 pub(super) struct Noting<'n> {
     pub(super) count: usize,
     /// How many have begun.
@@ -64,7 +64,7 @@ pub(super) trait AnyLoop<'c> {
 
     /// Begins to add up what the cells of a pass give, of which there are so many.
     fn begin_sums(&mut self, cells: usize);
-    /// What this worker has to send of its sums.
+    /// Appends the part of its sums that this worker has to send.
     fn encode_sums(&mut self, bytes: &mut Vec<u8>);
     /// Adds what a worker sent to the sums of all.
     fn add_sums(&mut self, bytes: &[u8]) -> Result<()>;
@@ -122,7 +122,7 @@ pub(super) struct Running<'c, L: Types> {
     called: Called<'c, L>,
     arrays: L::Arrays,
     placed: Option<Placed<L>>,
-    /// What cells of this worker's gave, and what those of all did.
+    /// The sums of this worker's cells, and those of all workers' cells.
     own: Tree<'c, L::Sums>,
     all: Tree<'c, L::Sums>,
 }

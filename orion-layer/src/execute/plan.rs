@@ -366,7 +366,7 @@ impl LoopPlan {
         self.nest.order == Order::Ordered && !mutant::is(Mutant::Unsorted)
     }
 
-    /// What the workers read of an array where others have it, on several hosts.
+    /// The ranges that the workers read of an array where others have it, on several hosts.
     pub(super) fn reads_of(&self, array: usize) -> Option<&Reads> {
         self.reads.get(array).and_then(Option::as_ref)
     }

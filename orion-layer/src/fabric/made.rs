@@ -1,9 +1,9 @@
-//! What a worker makes of several areas.
+//! Things that a worker makes of several areas.
 use crate::error::Result;
 use hectare_dsm::Worker;
 
-/// What was made, and the rest that belongs to it. If that cannot be made, what was is given back: nothing is left whose name is in the way
-/// when it is tried again.
+/// The things made, and the rest that belongs to them. If the rest cannot be made, they are given back: no name is left that is in the way
+/// of the next attempt.
 pub(crate) fn with_rest<M, R>(
     worker: &mut Worker,
     made: M,

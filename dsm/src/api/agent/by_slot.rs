@@ -1,4 +1,4 @@
-//! What the agent knows of areas, for as long as their slots are theirs.
+//! The agent's knowledge of areas, for as long as their slots are theirs.
 use crate::engine::directory::AreaId;
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What a worker can still ask of a run that it has ended.
+//! Questions that a worker can still ask about a run that it has ended.
 use super::part::{Part, words};
 use crate::engine::shared::Shared;
 use crate::error::{Error, Rank, Result};

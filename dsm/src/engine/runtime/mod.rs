@@ -37,7 +37,7 @@ pub(crate) struct Local {
     /// The objections of other hosts to its areas that it has heard.
     pub(crate) heard: Heard,
     pub(crate) stalled_since: Cell<Option<(u64, Instant)>>,
-    /// What modules above keep for as long as the worker is in the job.
+    /// A value that modules above keep for as long as the worker is in the job.
     pub(crate) extension: RefCell<Option<Rc<dyn Any>>>,
 }
 

@@ -1,6 +1,6 @@
 //! How much of what a worker of another host sends is in place here: words of its seat, which all workers of this host change.
 //!
-//! What it sends is a stream of bytes with a place for each (`crossing`), published in versions. Whoever needs it puts it in place,
+//! Its traffic is a stream of bytes with a place for each (`crossing`), published in versions. Whoever needs it puts it in place,
 //! one worker at a time, and stores how far the sender is in its tasks (`TaskWords`) when all that comes before is in place. A worker that
 //! dies meanwhile has written nothing that another does not write again.
 use crate::primitive::{AtomicU64, Ordering};

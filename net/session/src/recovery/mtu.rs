@@ -22,7 +22,7 @@ const BLACK_HOLE: u32 = 6;
 /// So many lost probes of the base size, each with a small packet that arrives, show that the path does not carry even that.
 const MAX_BASE_PROBES: u32 = 8;
 
-/// What the loss of a probe shows of the path.
+/// The meaning of a probe's loss for the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
     Nothing,

@@ -79,7 +79,7 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// What a new agent is told of each area: the version that is published here, or, of what is sent on demand, has arrived.
+    /// Each area as a new agent is told of it, with the version that is published here or, where it is sent on demand, has arrived.
     pub(super) fn kept(&self) -> Vec<Option<(Description, Option<Version>)>> {
         let arrived = self.arrival.as_ref().filter(|_| self.is_on_demand());
         let of = |(place, member): (usize, &RemoteArea)| {

@@ -157,7 +157,7 @@ pub struct Outcome {
     pub events: u64,
     /// Of all agents together.
     pub counters: Counters,
-    /// What the agent that remembers most remembers for other hosts at the end.
+    /// The number of things that an agent remembers for other hosts at the end: the highest of all agents.
     pub remembered: usize,
 }
 

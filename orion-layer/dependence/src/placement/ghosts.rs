@@ -49,7 +49,7 @@ impl Placement {
     }
 }
 
-/// What a worker writes in a dimension, and which worker.
+/// The range that a worker writes in a dimension, and which worker.
 type Written = (Range<usize>, Rank);
 
 /// A dimension in which workers write disjoint ranges, and these in ascending order, with who writes each. Not the last one: then rows

@@ -24,7 +24,7 @@ pub enum ArrayPlacement {
     Ghosted {
         /// The array's dimension that is cut.
         dim: usize,
-        /// What the worker of each part writes, in ascending order.
+        /// The range that the worker of each part writes, in ascending order.
         written: Vec<Range<usize>>,
         /// That worker.
         owners: Vec<Rank>,

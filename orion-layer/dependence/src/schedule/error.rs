@@ -70,7 +70,7 @@ pub enum ScheduleError {
         /// The dependence, in words.
         conflict: String,
     },
-    /// What the iterations give would be combined in another order than that of the loop.
+    /// The values of accumulators would be combined in another order than that of the loop.
     #[error(
         "the loop is ordered, and what its iterations give is combined in their order: only the outermost variable can be cut"
     )]

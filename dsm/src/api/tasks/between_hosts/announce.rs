@@ -50,7 +50,7 @@ pub(super) fn places(worker: &Worker, workers: usize, areas: &[InPlace]) -> Resu
     Ok(Places { hosts, host_of, homes })
 }
 
-/// What a worker says of a run before all meet.
+/// A worker's announcement of a run, before all meet.
 #[derive(Debug)]
 pub(super) struct Announced {
     pub(super) places: Places,
@@ -97,8 +97,7 @@ pub(super) fn refuse(
     rings.begin(worker, Head { digest, state: State::Refused, blamed, ..Head::default() })
 }
 
-/// What is wrong with what another worker says of its run, the least first: what one of them has described comes before what follows
-/// from it.
+/// An objection to another worker's announcement, the least first: a fault of a description comes before its consequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Objection {
     /// It could not begin what it has described.
@@ -108,7 +107,7 @@ enum Objection {
     Differs,
 }
 
-/// What is wrong with a worker; it may have done all its tasks by now.
+/// The objection to a worker, if any; it may have done all its tasks by now.
 fn objection(head: &Head, digest: u64) -> Option<Objection> {
     match head.state {
         State::None => Some(Objection::Declined),

@@ -98,7 +98,7 @@ impl Between {
         self.planned.crossing.bytes(&self.host_of, self.planned.passes, &self.planned.unit_bytes)
     }
 
-    /// What this worker's task waits for besides what it says.
+    /// The workers that this worker's task waits for besides those that the plan names, and how many tasks of each must be done.
     pub(in crate::api::tasks) fn needs(&self, task: u64) -> Vec<(Rank, u64)> {
         self.planned.crossing.needs(self.rank, task as usize).collect()
     }

@@ -1,7 +1,7 @@
 //! Runs over arrays of which each host has a copy: what tasks wrote goes to the hosts that touch it next, and to the arrays' homes in
 //! the end.
 //!
-//! What goes where is known from the plan ([`Crossing`]). After a task a worker copies what others need into rings ([`rings`]), and has
+//! The plan says which elements go where ([`Crossing`]). After a task a worker copies what others need into rings ([`rings`]), and has
 //! them published with how many tasks it has done. Whoever waits on another host puts what has come in place and stores the count in the
 //! words of the sender's seat here (`Inbox`, `TaskWords`): from then on it is as if that worker were one of this host. See `SYNC.md`,
 //! "tasks on several hosts".
@@ -25,18 +25,18 @@ use crate::protocol::tasks::crossing::{Crossing, Places};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// What is to run, as its plan has it.
+/// A run, as its plan describes it.
 pub(super) struct Described<'a> {
     /// How many of the workers are here is found.
     pub(super) order: Order,
     /// How often each worker goes through its tasks, and the tasks of this one in each pass.
     pub(super) passes: usize,
     pub(super) tasks: usize,
-    /// What is wrong with the area of an array.
+    /// The fault of an array's area, if it has one.
     pub(super) misfit: &'a dyn Fn(usize, &InPlace) -> Option<String>,
     /// The bytes of a unit of an array, in this area.
     pub(super) unit_bytes: &'a dyn Fn(usize, &InPlace) -> usize,
-    /// What goes between hosts, or why nothing can.
+    /// The elements that go between hosts, or why none can.
     pub(super) crossing: &'a dyn Fn(&Places) -> std::result::Result<Arc<Crossing>, String>,
 }
 

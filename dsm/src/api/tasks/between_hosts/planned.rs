@@ -1,4 +1,4 @@
-//! What of a plan its runs on several hosts need.
+//! The part of a plan that its runs on several hosts need.
 use crate::protocol::tasks::crossing::Crossing;
 use std::sync::Arc;
 

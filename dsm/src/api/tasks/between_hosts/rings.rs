@@ -34,7 +34,7 @@ fn name(rank: Rank, host: usize) -> String {
     format!("{PLACE}{rank}/{host}")
 }
 
-/// What the names of rings begin with.
+/// The prefix of the names of rings.
 const PLACE: &str = "hectare/tasks/";
 
 /// Whether an area with this name is a ring, by which a worker tells others of its tasks.
@@ -312,7 +312,7 @@ impl Rings {
     }
 }
 
-/// What a worker keeps of its rings: they go with it, whoever else knows of them.
+/// The rings of a worker: they go with it, whoever else knows of them.
 #[derive(Debug)]
 struct Kept(Rc<RefCell<Rings>>);
 

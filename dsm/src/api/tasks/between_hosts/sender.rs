@@ -1,4 +1,4 @@
-//! What comes from a worker of another host: it is put in place, and the words of the sender's seat here say how far that one is.
+//! Elements that a worker of another host sends: they are put in place, and the words of the sender's seat here say how far it is.
 use super::head::{Head, State};
 use super::planned::Planned;
 use super::rings::{Incoming, Rings};
@@ -24,7 +24,7 @@ pub(super) struct Here<'h> {
     pub(super) rings: &'h RefCell<Rings>,
 }
 
-/// What a worker of another host sends here in a run.
+/// A worker of another host, as a sender in a run.
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) rank: Rank,
@@ -33,7 +33,7 @@ pub(super) struct Sender {
     position: Position,
     /// Bytes that come before its first task.
     initial: u64,
-    /// What was found of it last, all of which is in place.
+    /// The last head of its ring that was found; everything up to it is in place.
     seen: Option<Head>,
     /// It will do no more of its tasks, and all that it has sent is in place.
     pub(super) is_over: bool,

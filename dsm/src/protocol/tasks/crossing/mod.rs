@@ -1,5 +1,5 @@
-//! What goes from host to host while workers of several hosts run a plan over arrays of which each host has a copy: which units
-//! of which arrays a worker sends to a host after which of its tasks.
+//! Traffic between hosts whose workers run a plan over arrays of which each host has a copy: which units of which arrays a worker
+//! sends to a host, after which of its tasks.
 //!
 //! A unit (a row, or an element) is sent to a host when a task there touches it, and the host has not what was written to it last;
 //! by the worker that wrote it last, after the task that did. As who touches it waits for that task, and whoever writes it next
@@ -45,7 +45,7 @@ pub(crate) struct Sent {
     pub(crate) count: u32,
 }
 
-/// What one worker sends to another host.
+/// The pieces that one worker sends to another host.
 #[derive(Debug, Default)]
 pub(crate) struct Route {
     /// Before its first task.
@@ -103,7 +103,7 @@ impl Route {
             + before_last as u64 * bytes_of(all, unit_bytes)
     }
 
-    /// What is sent after a task of a pass, the last one or another.
+    /// The pieces that are sent after a task of a pass, the last one or another.
     pub(crate) fn after(&self, task: usize, is_last: bool) -> impl Iterator<Item = Piece> + '_ {
         let pieces = match (self.starts.get(task), self.starts.get(task + 1)) {
             (Some(start), Some(end)) => &self.pieces[*start as usize..*end as usize],
@@ -155,7 +155,7 @@ impl Crossing {
         Crossing { needs, ..self }
     }
 
-    /// What a worker's task waits for besides: other workers, and how many tasks of each must be done.
+    /// Further waits of a worker's task: for which other workers, and how many tasks of each must be done.
     pub(crate) fn needs(&self, rank: Rank, task: usize) -> impl Iterator<Item = (Rank, u64)> + Clone + '_ {
         let all = self.needs.get(rank as usize).map_or(&[][..], |needs| needs);
         let first = all.partition_point(|need| (need.0 as usize) < task);

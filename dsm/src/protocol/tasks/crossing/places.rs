@@ -21,12 +21,12 @@ impl Places {
     }
 }
 
-/// What crosses, where the workers and arrays of a plan were last.
+/// The crossing for the places where the workers and arrays of a plan were last.
 #[derive(Debug, Default)]
 pub(crate) struct Kept(Mutex<Option<(Places, Arc<Crossing>)>>);
 
 impl Kept {
-    /// What crosses between these places; made, if they are others than last.
+    /// The crossing between these places; it is made anew if they are others than last.
     ///
     /// # Errors
     /// That of `make`.

@@ -185,7 +185,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// What the arrays' homes get in the end.
+    /// Sends to the arrays' homes what they get in the end.
     fn send_home(&mut self) {
         for (array, elements) in (0..).zip(&self.arrays) {
             let home = self.places.homes[array as usize];
@@ -200,7 +200,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// What is needed before the first tasks.
+    /// Sends what is needed before the first tasks.
     fn send_before(&mut self) {
         for (host, array, unit, count) in std::mem::take(&mut self.before) {
             let home = self.places.homes[array as usize];
@@ -220,7 +220,7 @@ impl Sweep<'_> {
 }
 
 impl TaskGraph {
-    /// What goes from host to host in a run of the graph, made once for the same places. Each home has a worker of the graph.
+    /// The traffic from host to host in a run of the graph, made once for the same places. Each home has a worker of the graph.
     ///
     /// # Errors
     /// [`Unsendable`].

@@ -96,7 +96,7 @@ pub struct TaskGraph {
     tasks: Vec<Vec<Task>>,
     clocks: Clocks,
     digest: u64,
-    /// What goes between hosts, where workers and arrays were last.
+    /// The traffic between hosts, for the places where workers and arrays were last.
     crossing: Kept,
 }
 

@@ -68,7 +68,7 @@ impl Sweep<'_> {
         self.has[array as usize][word] & bit != 0
     }
 
-    /// What is needed before the first batches, what the next pass needs, and what the arrays' homes do in the end.
+    /// Sends the rows that are needed before the first batches, by the next pass, and by the arrays' homes in the end.
     fn send_beside_tasks(&mut self) {
         for (host, array, row) in std::mem::take(&mut self.before) {
             let home = self.places.homes[array as usize];
@@ -94,7 +94,7 @@ impl Sweep<'_> {
 }
 
 impl RowPlan {
-    /// What goes from host to host in a run of the plan, made once for the same places.
+    /// The traffic from host to host in a run of the plan, made once for the same places.
     ///
     /// # Errors
     /// [`RowError::NoMemory`].
@@ -102,7 +102,7 @@ impl RowPlan {
         self.crossing.of(places, || self.crossing(places))
     }
 
-    /// What goes from host to host in a run of the plan. Each home has a worker of the plan.
+    /// The traffic from host to host in a run of the plan. Each home has a worker of the plan.
     ///
     /// # Errors
     /// [`RowError::NoMemory`].

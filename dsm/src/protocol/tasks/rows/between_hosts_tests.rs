@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 
 const PASSES: usize = 3;
-/// What is in a copy that nothing has come to.
+/// The content of a copy to which nothing has come.
 const NOTHING: u64 = u64::MAX;
 
 /// Rows that are sent, and how many batches their sender has done.

@@ -118,7 +118,7 @@ pub struct RowPlan {
     /// By worker.
     waits: Vec<Waits>,
     digest: u64,
-    /// What goes between hosts, where workers and arrays were last.
+    /// The traffic between hosts, for the places where workers and arrays were last.
     crossing: Kept,
 }
 

@@ -1,4 +1,4 @@
-//! What workers of other hosts read of the parts of a dense array, in areas of their own: it goes to these hosts without the rest.
+//! Rows that workers of other hosts read of the parts of a dense array, in areas of their own: they go to these hosts without the rest.
 //!
 //! On several hosts, a part that was written goes whole to each host whose workers read any of it. Loops over neighbours (stencils)
 //! read the first and last rows of it. So a loop that reads an array again tells it which rows workers of other hosts read of each
@@ -35,7 +35,7 @@ type Piece = (usize, Range<usize>);
 #[derive(Debug)]
 pub(super) struct Edges<T: Element> {
     list: Vec<Edge<T>>,
-    /// What loops read that no edge has.
+    /// Rows that loops read and no edge has.
     wanted: RefCell<Vec<Piece>>,
     /// Parts of which so much is read that they go whole.
     whole: Vec<usize>,

@@ -1,4 +1,4 @@
-//! What workers read of an array, and from where they get it.
+//! The rows that workers read of an array, and where they get them from.
 use super::super::DistArray;
 use super::{Edge, Piece, common, contains};
 use crate::array::partition::Partition;
@@ -14,7 +14,7 @@ pub(super) struct Source {
     pub(super) part: usize,
     /// The number of the edge that has what it reads, unless it reads the part.
     pub(super) edge: Option<usize>,
-    /// What that has of the dimension in which the array is cut.
+    /// Its range in the dimension in which the array is cut.
     pub(super) range: Range<usize>,
     /// How many indices of it the worker reads.
     needed: usize,

@@ -39,7 +39,7 @@ struct Visitor {
     said: Result<(Guest, BufReader<TcpStream>), NotHeard>,
 }
 
-/// What ends the wait for the next host.
+/// The end of a wait for the next host.
 enum Event {
     Came(Box<Visitor>),
     /// Another process holds the meeting place.
