@@ -86,6 +86,7 @@ impl Barrier {
             }
             std::hint::spin_loop();
         }
+        // SeqCst: pairs with the increment of the generation in `open`.
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         while !is_open() {
             futex::wait(&self.generation, generation);
