@@ -1,7 +1,7 @@
 //! Advice on what is easily written by mistake.
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::parse::ParseStream;
-use syn::{Error, Ident, Token};
+use syn::{Error, Expr, Ident, Token};
 
 /// Advice on an array that is named by its place, as in `write m.u`: the rest of it comes next.
 pub(crate) fn unnamed(name: &Ident, input: ParseStream<'_>) -> Error {
@@ -48,6 +48,25 @@ pub(crate) fn misspelt(input: ParseStream<'_>) -> Option<Error> {
     (distance(&spelling, nearest) <= 2 && 2 * distance(&spelling, nearest) < nearest.len()).then(|| {
         Error::new(found.span(), format!("no clause begins with `{found}`: did you mean `{nearest}`?"))
     })
+}
+
+/// Advice on a clause, or a loop, that begins without what ends the clause before it.
+pub(crate) fn between_clauses(input: ParseStream<'_>) -> Error {
+    input.error(if input.peek(Token![for]) {
+        "a `;` stands between the head of the loop and its `for`"
+    } else {
+        "a `,` stands between two clauses, and a `;` after the last one"
+    })
+}
+
+/// Advice on a head without an order; the word may stand where the context should.
+pub(crate) fn without_order(context: &Expr) -> Error {
+    let is = |word: &str| matches!(context, Expr::Path(path) if path.path.is_ident(word));
+    let advice = match ["ordered", "unordered"].into_iter().find(|word| is(word)) {
+        Some(word) => format!("the context comes first: `parallel_for!(w, {word}, ..)`"),
+        None => "add `ordered` (as if iterations ran in the loop's order) or `unordered` (as if in any serial order)".into(),
+    };
+    Error::new_spanned(context, advice)
 }
 
 /// How many letters have to be left out, put in, changed, or exchanged with their neighbours (Damerau, 1964, in the

@@ -21,6 +21,10 @@ fn gaps(w: &mut Context<'_>, m: &mut Model) -> Result<(), Error> {
     parallel_for!(w, ordered, wirte a; for i in 0..9 { a[i] = 1.0; })?;
     parallel_for!(w, ordered, write [m.u, m.v]; for i in 0..9 { m.u[i] = 1.0; })?;
     parallel_for!(w, ordered, colour a; for i in 0..9 { a[i] = 1.0; })?;
+    parallel_for!(ordered, write a; for i in 0..9 { a[i] = 1.0; })?;
+    parallel_for!(w, ordered write a; for i in 0..9 { a[i] = 1.0; })?;
+    parallel_for!(w, ordered, write a for i in 0..9 { a[i] = 1.0; })?;
+    parallel_for!(w, ordered, read c, sum all; for i in 0..9 { all += c[i]; })?;
     Ok(())
 }
 

@@ -231,7 +231,10 @@ fn once(input: ParseStream<'_>, value: &mut Option<(Expr, Span)>, word: &str, sp
 }
 
 fn typed(input: ParseStream<'_>) -> Result<(Ident, Type)> {
-    let name = input.parse()?;
+    let name: Ident = input.parse()?;
+    if !input.peek(Token![:]) {
+        return Err(Error::new(name.span(), format!("an accumulator has a type: write `{name}: f64`")));
+    }
     input.parse::<Token![:]>()?;
     Ok((name, input.parse()?))
 }
@@ -246,17 +249,14 @@ impl Parse for Input {
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.peek(Token![;]) {
             head.clause(input)?;
         }
+        if !input.peek(Token![;]) {
+            return Err(advice::between_clauses(input));
+        }
         input.parse::<Token![;]>()?;
         head.check_names()?;
         head.check_accumulators()?;
         head.check_relaxed()?;
-        let Some((ordered, _)) = head.order else {
-            return Err(Error::new_spanned(
-                &context,
-                "add `ordered` (as if iterations ran in the loop's order) or `unordered` (as if in any serial \
-                 order)",
-            ));
-        };
+        let Some((ordered, _)) = head.order else { return Err(advice::without_order(&context)) };
         let body = one_loop(input)?;
         let Head { arrays, accumulators, schedule, consistency, every, tail, prefetch, .. } = head;
         let prefetch = prefetch.is_none_or(|(on, _)| on);
