@@ -72,7 +72,7 @@ fn predictions_are_compared_with_the_mean_of_the_training_values() {
         let mean = learned.iter().sum::<f64>() / learned.len() as f64;
         let squares: f64 = tested.iter().map(|x| (x - mean).powi(2)).sum();
         let rmse = (squares / tested.len() as f64).sqrt();
-        let mean = format!("is worse than {rmse:.4}, which saying the mean");
+        let mean = format!("is worse than {rmse:.4}, that of always predicting the mean");
         let small = ["--train", &train, "--test", &test, "--rank", "8", "--passes", "12"];
         // Factors stay where they begin.
         warns(name, &small, &["--rate", "1e-12"], &["test RMSE", &mean, "another --rate"]);

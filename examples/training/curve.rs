@@ -173,7 +173,7 @@ impl Curve {
         let (last, baseline) = (self.points.last()?, self.baseline?);
         let Baseline { loss, of, advice } = baseline;
         let text =
-            || format!("{} {:.4} is worse than {loss:.4}, which {of} has: {advice}", self.measure, last.loss);
+            || format!("{} {:.4} is worse than {loss:.4}, that of {of}: {advice}", self.measure, last.loss);
         (last.loss > SLACK * loss).then(text)
     }
 

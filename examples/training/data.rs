@@ -101,7 +101,7 @@ pub(crate) fn tested<const N: usize>(o: &Options) -> Result<Entries<N>> {
     Ok(entries)
 }
 
-/// The baseline of predictions of values: the root of the mean squared error of saying the mean of those that are learned
+/// The baseline of predictions of values: the root of the mean squared error of always predicting the mean of those that are learned
 /// from each time. Collective.
 pub(crate) fn mean_guess<const N: usize>(
     w: &mut Context<'_>,
@@ -127,7 +127,7 @@ pub(crate) fn guess_of_entries<const N: usize>(train: &[Entry<f32, N>], test: &[
 
 fn guess(squares: f64, count: usize) -> Baseline {
     let loss = (squares / count.max(1) as f64).sqrt();
-    Baseline { loss, of: "saying the mean of the training values each time", advice: AT_A_LOSS }
+    Baseline { loss, of: "always predicting the mean of the training values", advice: AT_A_LOSS }
 }
 
 /// The numbers that [`Context::uniform`] gives.
