@@ -1,4 +1,4 @@
-//! Says in the log that datagrams are thrown away which no agent of the job has sent so: who has only counters does not look for them.
+//! A line in the log when datagrams are thrown away that no agent of the job has sent. Without it, only counters would show them.
 use hectare_session::Time;
 use std::net::SocketAddr;
 use std::time::Duration;
