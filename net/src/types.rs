@@ -139,25 +139,25 @@ pub enum NameError {
     #[error("no copies of the area could be made")]
     Memory,
     /// The group has more areas than can be sent.
-    #[error("the area is of {by} alone: its group has more than {} areas", MAX_MEMBERS)]
+    #[error("only {by} has the area: its group has more than {} areas", MAX_MEMBERS)]
     Members {
         /// The host that has it.
         by: HostId,
     },
     /// The name, or that of the group, is too long.
-    #[error("the area is of {by} alone: its name or that of its group is longer than {} bytes", MAX_NAME)]
+    #[error("only {by} has the area: its name or that of its group is longer than {} bytes", MAX_NAME)]
     Long {
         /// The host that has it, or asked for it.
         by: HostId,
     },
     /// It has no reader copies.
-    #[error("the area is of {by} alone: it has no reader copies")]
+    #[error("only {by} has the area: it has no reader copies")]
     Local {
         /// The host that has it.
         by: HostId,
     },
     /// Its owner's host has no memory for the copies that are sent.
-    #[error("the area is of {by} alone: it has no memory for the copies that others are sent")]
+    #[error("only {by} has the area: it has no memory for the copies that others are sent")]
     Unsent {
         /// The host that has it.
         by: HostId,

@@ -23,6 +23,7 @@ mod peers;
 mod place;
 mod received;
 mod subscribers;
+mod subscription;
 mod table;
 mod taking;
 mod trains;

@@ -1,9 +1,9 @@
 //! Groups of this host and who subscribes to them.
-use super::outbound::{LABELS, Outbound, Subscriber};
-use super::{Action, Cx, Mutant, Node};
+use super::outbound::{LABELS, Outbound};
+use super::{Action, Cx, Node};
 use crate::memory::State;
 use crate::types::{AreaId, Description, GroupId, HostId, MAX_MEMBERS, MAX_NAME, NameError, Version};
-use crate::wire::{Key, Register, Stage, Subscription};
+use crate::wire::{Key, Register, Stage};
 
 impl Node {
     /// An area of this host was created, or is there at the agent's start.
@@ -124,118 +124,9 @@ impl Node {
         })
     }
 
-    /// A host says how it stands to a group of ours.
-    pub(super) fn on_subscription(
-        &mut self,
-        cx: &mut Cx<'_>,
-        from: HostId,
-        group: GroupId,
-        said: Subscription,
-    ) {
-        let first = if self.mutant(Mutant::LooseNumbers) { 1 } else { said.number };
-        if let Some(peer) = self.peers.get_mut(&from)
-            && peer.named.insert(first..=said.number)
-        {
-            self.clocks.stir(from);
-            self.stirred.extend(self.handovers.leaving());
-        }
-        if said.stage == Stage::Off || self.wants_nothing(from, group) {
-            self.handovers.forget_early(from, Some(group));
-            self.unsubscribe(cx, group, from);
-            self.stirred.insert(group);
-            return;
-        }
-        self.note_epoch(cx, group, said.epoch);
-        let is_left = self.handovers.is_left(group);
-        // Left to another host than the subscriber's. Until it has been taken, what is sent on demand can be had here.
-        let is_left_elsewhere = is_left && !self.handovers.is_left_to(group, from);
-        let is_gone =
-            is_left_elsewhere && self.outbound.get(&group).is_none_or(|outbound| !outbound.is_on_demand());
-        if (is_gone || !self.outbound.contains_key(&group)) && self.is_elsewhere(from, group, &said) {
-            return;
-        }
-        let Some(outbound) = self.outbound.get_mut(&group) else {
-            // Deleted, with all its members; or not ours. It may have been told before, and asked all the same.
-            self.forget_members(from, group);
-            for member in 0..said.have.len().max(1) {
-                self.tell(from, Register::Member(AreaId { group, member: member as u16 }, None));
-            }
-            return;
-        };
-        let (stage, cut, forced) = (said.stage, said.cut, said.forced);
-        let on_demand = outbound.is_on_demand();
-        // One that has left and come back may not have been heard to leave; nothing is known there of the members.
-        let is_new = outbound
-            .subscribers
-            .get(&from)
-            .is_none_or(|subscriber| said.have.is_empty() && said.state != subscriber.said.state);
-        let subscriber = outbound.subscribers.entry(from).or_insert_with(|| Subscriber::new(said.clone()));
-        let asks = forced > subscriber.said.forced || (is_new && forced > 0);
-        // The next owner's host has what is newest when it takes the group.
-        if asks && !on_demand && !is_left {
-            subscriber.hurry = true;
-            if outbound.forcing.ask(from, forced) {
-                cx.memory.force(group);
-            }
-        }
-        let subscriber = outbound.subscribers.get_mut(&from).expect("just entered");
-        if is_new {
-            subscriber.since = self.clocks.own();
-        }
-        // Who has gone from host to host with the group restarts the count of its cuts.
-        let is_anew = subscriber.ride.is_none() && said.state != subscriber.said.state;
-        let state = said.state;
-        subscriber.said = said;
-        if stage == Stage::Free && subscriber.credit.is_some_and(|credit| credit <= cut || is_anew) {
-            subscriber.credit = None;
-        }
-        if asks && on_demand && !is_left_elsewhere {
-            subscriber.asked = Some(forced);
-            outbound.showing += u32::from(!cx.memory.show(group));
-        } else if forced == 0 {
-            // Another host answered its earlier request, which may have reached this one late.
-            (subscriber.asked, subscriber.wanted) = (None, None);
-        }
-        outbound.note_arrived(from);
-        outbound.note_had_otherwise(from);
-        if asks && on_demand && is_left_elsewhere {
-            self.pass_question(cx, group, from, forced);
-        }
-        self.earlier_arrives(cx, group, from);
-        let ride = self.outbound[&group].subscribers[&from].ride.as_ref();
-        if ride.is_some_and(|ride| ride.cut <= cut) {
-            self.get_off(cx, group, from, true);
-        } else if ride.is_some_and(|ride| ride.base != state) {
-            // It has published one that this cut has overtaken, and takes this one, too. Or it has subscribed again, or published what was
-            // given up before: the cut was made for another state.
-            let overtaken = self.outbound[&group].subscribers[&from].overtaken;
-            if overtaken.is_none_or(|overtaken| cut < overtaken.first) {
-                self.abandon_ride(cx, group, from);
-            }
-        }
-        if is_new {
-            // Of the subscription before, nothing will be said any more.
-            self.abandon_ride(cx, group, from);
-            self.forget_members(from, group);
-            if !is_left_elsewhere {
-                self.tell_back(from, group);
-            }
-            let members: Vec<_> = self.outbound[&group].members.iter().cloned().enumerate().collect();
-            for (member, description) in members {
-                self.tell(from, Register::Member(AreaId { group, member: member as u16 }, description));
-            }
-            self.tell_ownerless(from, group);
-            if is_left && !is_left_elsewhere {
-                self.subscribe_there_again(group);
-            }
-        }
-        self.stirred.insert(group);
-        self.clocks.stir(from);
-    }
-
     /// Ends the cut before the one under way if its receiver has dealt with it. If it has not published it, that one is for nothing, too:
     /// it would wait for it.
-    fn earlier_arrives(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId) {
+    pub(super) fn earlier_arrives(&mut self, cx: &mut Cx<'_>, group: GroupId, host: HostId) {
         let outbound = &self.outbound[&group];
         let subscriber = &outbound.subscribers[&host];
         let said = &subscriber.said;
@@ -252,7 +143,7 @@ impl Node {
     }
 
     /// A subscriber starts over: what it knew of a group, its members and answers, it has forgotten.
-    fn forget_members(&mut self, host: HostId, group: GroupId) {
+    pub(super) fn forget_members(&mut self, host: HostId, group: GroupId) {
         if let Some(peer) = self.peers.get_mut(&host) {
             peer.outbox.forget(|key| match key {
                 Key::Member(area) | Key::Ownerless(area) => area.group == group,
@@ -301,7 +192,7 @@ impl Node {
     }
 
     /// Whether nobody on a host reads a group any more: no worker is left there, and the group does not go there.
-    fn wants_nothing(&self, host: HostId, group: GroupId) -> bool {
+    pub(super) fn wants_nothing(&self, host: HostId, group: GroupId) -> bool {
         self.is_deserted(host) && self.handovers.next_host(group) != Some(host)
     }
 
