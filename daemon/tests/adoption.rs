@@ -1,7 +1,7 @@
 //! Which memory the daemon accepts as that of a job when a member brings it.
 use crate::common::{Host, until};
 use hectare_dsm::Job;
-use hectare_wire::{Connection, Error, Refusal, Reply, Request, Result};
+use hectare_wire::{Connection, Error, Member, Membership, Refusal, Reply, Request, Result};
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -140,4 +140,21 @@ fn quotas_hold_for_what_is_brought() {
     assert!(by(build().memory().unwrap()).contains("max_jobs"));
     drop(holder);
     until("room for a job", || bring(&connection, "j", Some(small().as_fd()), &[]).is_ok());
+}
+
+/// A member that the next daemon refuses says why when it is asked for more.
+#[test]
+fn who_is_not_taken_back_is_told_why() {
+    let host = Host::new();
+    let daemon = host.daemon("");
+    let member = Member::hold(&host.dir, "j").unwrap();
+    daemon.kill();
+    let _daemon = host.daemon("[limits]\nbytes = 1048576\n");
+    until("a refusal", || matches!(member.state(), Membership::Refused { .. }));
+    let refused = [member.rank().unwrap_err(), member.rank_at(2).unwrap_err()];
+    for error in refused {
+        let text = error.to_string();
+        assert!(text.contains("not take this process back as a member of job \"j\": "), "{text}");
+        assert!(text.contains("limits.bytes") && !text.contains("another job"), "{text}");
+    }
 }

@@ -50,6 +50,14 @@ pub enum Error {
     /// The daemon refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// A daemon that was started anew refuses a member of a job that it did not know.
+    #[error("the daemon does not take this process back as a member of job {job:?}: {why}")]
+    NotTakenBack {
+        /// The job.
+        job: String,
+        /// The refusal, in words.
+        why: String,
+    },
     /// The daemon ended or closed the connection.
     #[error("the daemon closed the connection: it ended, or dropped this client; its log says why")]
     Closed,

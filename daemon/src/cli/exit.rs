@@ -73,7 +73,7 @@ pub fn code_of_wire(error: &Error) -> u8 {
     match error {
         Error::NoDaemon { .. } | Error::Closed => 3,
         Error::Refused(Refusal::Malformed { .. }) => 1,
-        Error::Refused(_) | Error::Version { .. } | Error::OtherUser { .. } => 4,
+        Error::Refused(_) | Error::NotTakenBack { .. } | Error::Version { .. } | Error::OtherUser { .. } => 4,
         Error::RunDir { .. } => 6,
         _ => 1,
     }

@@ -149,7 +149,7 @@ impl Member {
     /// One more rank from the daemon.
     ///
     /// # Errors
-    /// Those of [`Connection::ask`]; [`Error::NoDaemon`] while there is none.
+    /// Those of [`Connection::ask`]; [`Error::NoDaemon`] while there is none, [`Error::NotTakenBack`].
     pub fn rank(&self) -> Result<u32> {
         let connection = self.inner.connection()?;
         match connection.ask(&Request::Rank)? {
@@ -164,7 +164,7 @@ impl Member {
     /// This rank, too, from the daemon; nothing if this process holds it already.
     ///
     /// # Errors
-    /// Those of [`Connection::ask`], [`Refusal::RankTaken`] among them; [`Error::NoDaemon`] while there is none.
+    /// Those of [`Connection::ask`], [`Refusal::RankTaken`] among them; [`Error::NoDaemon`] while there is none, [`Error::NotTakenBack`].
     pub fn rank_at(&self, rank: u32) -> Result<()> {
         if self.inner.lock().ranks.contains(&rank) {
             return Ok(());
@@ -245,7 +245,9 @@ impl Inner {
         let now = self.lock();
         match (&now.connection, &now.state) {
             (Some(connection), _) => Ok(connection.clone()),
-            (None, Membership::Refused { .. }) => Err(Refusal::OtherJob { job: self.job.clone() }.into()),
+            (None, Membership::Refused { why }) => {
+                Err(Error::NotTakenBack { job: self.job.clone(), why: why.clone() })
+            }
             (None, Membership::Removed) => Err(Refusal::NoSuchJob { job: self.job.clone() }.into()),
             (None, _) => Err(Error::NoDaemon { dir: self.dir.path().to_owned() }),
         }
