@@ -44,7 +44,7 @@ enum Command {
     /// Runs a program in several processes of one job, and waits for them.
     Run(run::Run),
     /// The part of `run` on one of several hosts. It is started by `run`.
-    #[command(hide = true)]
+    #[command(hide = true, name = run::PART)]
     RunPart,
     /// Predicts how long a program of the loop layer would take on 1, 2, 4 ... 256 hosts, from a run of it here.
     Plan(plan::Plan),

@@ -188,7 +188,7 @@ impl Cluster {
         };
         let all = String::from_utf8(pids).unwrap();
         let ours = |line: &String| {
-            line.contains(" run-part")
+            line.contains(" __part")
                 || line.starts_with("hectared agent ")
                 || line.starts_with("sh ")
                 || line.starts_with("sleep ")

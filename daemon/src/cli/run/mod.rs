@@ -145,6 +145,9 @@ fn start(
     started.and(code)
 }
 
+/// The command of [`run_part`], which nobody types and which no other name looks like: `hectare` suggests similar ones.
+pub const PART: &str = "__part";
+
 /// The part of a run on this host, for a caller at the other end of standard input and output.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
 //! The parts of a program on its hosts: what they are told, and how they are started.
-use super::super::Run;
+use super::super::{PART, Run};
 use super::host::{Host, State};
 use super::message::{Make, check_length};
 use super::remote::{Event, Outlets, Remote};
@@ -67,7 +67,7 @@ pub(super) fn start_all(
                 command
             }
         };
-        command.push("run-part".into());
+        command.push(PART.into());
         let remote = Remote::start(&command, number, events, outlets.clone()).or_else(|error| {
             // A remote shell that there is not, or that is no program, is one that was not meant.
             let kind = error.downcast_ref().map(std::io::Error::kind);
