@@ -136,7 +136,7 @@ impl RowRun {
             unit_bytes: &|at, area| {
                 (area.len() * area.element_bytes()).checked_div(plan.arrays()[at]).unwrap_or(0)
             },
-            crossing: &|places| plan.crossing_of(places).map_err(|error| error.to_string()),
+            crossing: &|places| Ok(plan.crossing_of(places)?),
         };
         let (part, between) = between_hosts::begin(worker, &described, areas)?;
         Ok(RowRun::of(plan, part, Some(between)))

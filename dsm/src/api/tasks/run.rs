@@ -73,7 +73,7 @@ impl TaskRun {
             tasks: graph.of(worker.rank()).len(),
             misfit: &|at, area| misfit(&graph, at, area),
             unit_bytes: &|_, area| area.element_bytes(),
-            crossing: &|places| graph.crossing_of(places).map_err(|error| error.to_string()),
+            crossing: &|places| Ok(graph.crossing_of(places)?),
         };
         let (part, between) = between_hosts::begin(worker, &described, areas)?;
         Ok(TaskRun { graph, part, between: Some(between), is_untold: Cell::new(false) })

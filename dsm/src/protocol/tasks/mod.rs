@@ -13,6 +13,8 @@ mod rows;
 mod words;
 
 #[cfg(not(loom))]
+pub(crate) use self::graph::Unsendable;
+#[cfg(not(loom))]
 pub use self::graph::{Access, Task, TaskError, TaskGraph};
 pub(crate) use self::inbox::Inbox;
 #[cfg(not(loom))]

@@ -22,6 +22,7 @@ use super::part::{InPlace, Order, Part};
 use crate::api::worker::Worker;
 use crate::error::{Error, Result};
 use crate::protocol::tasks::crossing::{Crossing, Places};
+use crate::protocol::tasks::{RowError, Unsendable};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -36,8 +37,17 @@ pub(super) struct Described<'a> {
     pub(super) misfit: &'a dyn Fn(usize, &InPlace) -> Option<String>,
     /// The bytes of a unit of an array, in this area.
     pub(super) unit_bytes: &'a dyn Fn(usize, &InPlace) -> usize,
-    /// The elements that go between hosts, or why none can.
-    pub(super) crossing: &'a dyn Fn(&Places) -> std::result::Result<Arc<Crossing>, String>,
+    /// The elements that go between hosts.
+    pub(super) crossing: &'a dyn Fn(&Places) -> std::result::Result<Arc<Crossing>, NoCrossing>,
+}
+
+/// Why what a plan touches cannot go between hosts.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(super) enum NoCrossing {
+    #[error(transparent)]
+    Graph(#[from] Unsendable),
+    #[error(transparent)]
+    Rows(#[from] RowError),
 }
 
 /// Begins a run: all workers of the job meet in it.
@@ -91,7 +101,10 @@ fn announce_described(
     if let Some(what) = areas.iter().enumerate().find_map(|(at, area)| (described.misfit)(at, area)) {
         return refuse(what);
     }
-    let crossing = (described.crossing)(&places).map_err(|what| Error::Tasks { rank, what })?;
+    let crossing = match (described.crossing)(&places) {
+        Ok(crossing) => crossing,
+        Err(error) => return refuse(error.to_string()),
+    };
     let here = worker.shared().segment.config().here as usize;
     let here = places.host_of.iter().filter(|host| **host == here).count();
     let order = Order { here, ..described.order };

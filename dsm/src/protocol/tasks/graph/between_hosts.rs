@@ -19,7 +19,7 @@ pub(crate) enum Unsendable {
         "they touch elements in too many places to be sent between hosts one by one: let the last subscript move by steps of 1"
     )]
     Places,
-    #[error("an array of more than 2^32 elements is not sent between hosts by them")]
+    #[error("an array of more than 2^32 elements cannot be sent between hosts by tasks")]
     Elements,
 }
 

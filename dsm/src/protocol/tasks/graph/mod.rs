@@ -3,6 +3,8 @@
 mod between_hosts;
 mod near;
 
+pub(crate) use self::between_hosts::Unsendable;
+
 use self::near::{Blocks, Near};
 use super::crossing::Kept;
 use super::{MOST_TASKS, Region, Span, merged};
@@ -74,7 +76,7 @@ pub enum TaskError {
         tasks: usize,
     },
     /// A task names an array twice, or a region of another number of dimensions, or a step of 0.
-    #[error("task {} of worker {} cannot access array {array} so: a task names an array of the graph once, with regions of its dimensions and steps of 1 or more", task.1, task.0)]
+    #[error("task {} of worker {} cannot access array {array} as it says: a task names an array of the graph once, with regions of its dimensions and steps of 1 or more", task.1, task.0)]
     Access {
         /// Worker and number.
         task: (Rank, usize),
