@@ -25,6 +25,7 @@ fn gaps(w: &mut Context<'_>, m: &mut Model) -> Result<(), Error> {
     parallel_for!(w, ordered write a; for i in 0..9 { a[i] = 1.0; })?;
     parallel_for!(w, ordered, write a for i in 0..9 { a[i] = 1.0; })?;
     parallel_for!(w, ordered, read c, sum all; for i in 0..9 { all += c[i]; })?;
+    parallel_for!(w, ordered, write a; for i in 0..9 { a[i] = w.rank() as f32; })?;
     Ok(())
 }
 

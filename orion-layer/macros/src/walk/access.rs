@@ -77,6 +77,15 @@ impl Walker<'_> {
                 if let Some(accumulator) = accumulators.into_iter().find(|known| is(expr, &known.name)) {
                     self.error(name, accumulator.advice());
                 }
+                if is(&self.input.context, name) && self.scopes.is_outside(expr) {
+                    self.error(
+                        name,
+                        format!(
+                            "the loop itself uses `{name}` while it runs: before it, assign what the body needs to a variable, as in \
+                             `let rank = {name}.rank();`"
+                        ),
+                    );
+                }
                 match mode {
                     Mode::Read => self.capture(expr),
                     Mode::Write | Mode::Update => self.check_local(name, expr),
