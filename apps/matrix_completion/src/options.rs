@@ -159,7 +159,7 @@ impl Options {
             ensure!(processes <= MOST_WORKERS, "{processes} processes are more than {MOST_WORKERS}");
         }
         if let Some(split) = self.split {
-            ensure!(split > 0.0 && split < 1.0, "--split must be between 0 and 1, not {split}");
+            ensure!(split > 0.0 && split < 1.0, "--split must be above 0 and below 1, not {split}");
         }
         let Schedule { lr, decay, reg } = self.schedule();
         ensure!(lr.is_finite() && lr > 0.0, "--lr must be a number above 0, not {lr}");
