@@ -24,7 +24,9 @@ fn built() -> Option<&'static Built> {
         }
         let work = tempfile::tempdir().unwrap();
         let build = |mut compiler: Command, name: &str, extension: &str| {
-            let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+            // Of each profile, as it is linked with that one's library.
+            let profile = library().file_name().unwrap().display();
+            let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{profile}"));
             let files = [files(&sources().join(name)), files(&root().join("include/hectare"))].concat();
             built_once(&program, &files, |out| {
                 let is_source = |path: &&PathBuf| path.extension().is_some_and(|found| found == extension);
@@ -43,6 +45,7 @@ fn built() -> Option<&'static Built> {
     BUILT.get_or_init(make).as_ref()
 }
 
+/// All files of a directory, sorted.
 fn files(directory: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
