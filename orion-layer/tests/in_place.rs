@@ -123,7 +123,7 @@ fn rows_below_the_pivot_are_eliminated_at_once() {
 
 #[test]
 fn nine_neighbours_in_the_order_of_the_serial_sweep() {
-    const N: usize = 200;
+    const N: usize = 400;
     let mut wanted: Vec<f64> = (0..N * N).map(|k| (k * k % 101) as f64).collect();
     for _ in 0..2 {
         for i in 1..N - 1 {
