@@ -1,31 +1,11 @@
 //! The modules of a crate know each other in one direction: there is no circle among them.
+use crate::common::sources_of_crates;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The names that each module uses of others.
 type Known = BTreeMap<String, BTreeSet<String>>;
-
-const CRATES: [&str; 18] = [
-    "agent",
-    "apps/hogwild",
-    "apps/matrix_completion",
-    "daemon",
-    "dsm",
-    "ffi",
-    "net",
-    "net/dpdk",
-    "net/rdma",
-    "net/session",
-    "net/sim",
-    "net/transport",
-    "orion-layer",
-    "orion-layer/data",
-    "orion-layer/dependence",
-    "orion-layer/macros",
-    "tests/faults",
-    "wire",
-];
 
 /// The code of a file: no comments, and nothing from its tests on.
 fn code(text: &str) -> String {
@@ -142,10 +122,7 @@ fn circles(folder: &Path, crate_path: &str, found: &mut BTreeMap<PathBuf, Known>
 
 #[test]
 fn no_modules_form_a_circle() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut crates: Vec<PathBuf> = CRATES.iter().map(|name| root.join(name).join("src")).collect();
-    crates.sort();
-    for sources in crates {
+    for sources in sources_of_crates() {
         let mut found = BTreeMap::new();
         circles(&sources, "crate::", &mut found);
         assert!(found.is_empty(), "circles, and modules that need one: {found:#?}");

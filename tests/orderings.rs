@@ -1,24 +1,8 @@
 //! Every memory ordering stronger than relaxed says, in a comment close above it, what it is for or what it pairs with.
+use crate::common::sources_of_crates;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const CRATES: [&str; 15] = [
-    "agent",
-    "apps/matrix_completion",
-    "daemon",
-    "dsm",
-    "ffi",
-    "net",
-    "net/dpdk",
-    "net/rdma",
-    "net/session",
-    "net/sim",
-    "net/transport",
-    "orion-layer",
-    "orion-layer/data",
-    "orion-layer/dependence",
-    "wire",
-];
 /// How many lines above an ordering its comment may begin.
 const NEAR: usize = 8;
 const STRONG: [&str; 4] = ["Ordering::Acquire", "Ordering::Release", "Ordering::AcqRel", "Ordering::SeqCst"];
@@ -56,11 +40,8 @@ fn unexplained(text: &str) -> Vec<usize> {
 
 #[test]
 fn every_strong_ordering_names_its_partner() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
-    for krate in CRATES {
-        sources(&root.join(krate).join("src"), &mut found);
-    }
+    sources_of_crates().for_each(|folder| sources(&folder, &mut found));
     assert!(found.len() > 100, "the sources are elsewhere: {found:?}");
     let mut silent = Vec::new();
     for path in found {

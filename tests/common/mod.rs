@@ -1,7 +1,9 @@
 //! Shared by the tests: a watchdog, child processes on the parent's job, and small helpers.
 #![allow(dead_code, unused_imports)]
+mod crates;
 mod crew;
 pub(crate) mod program;
+pub(crate) use self::crates::sources_of_crates;
 pub(crate) use self::crew::{Crew, run};
 
 use hectare::orion::Context;

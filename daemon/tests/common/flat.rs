@@ -58,12 +58,12 @@ impl Flat {
         RunDir::at(self.home(host).join("run"))
     }
 
-    /// A file of which the programs of a run may be told to end when it is there.
+    /// A file whose appearance ends programs that were started with its path.
     pub fn enough(&self) -> PathBuf {
         self.top.path().join("enough")
     }
 
-    /// Ends the programs that wait for the file, well.
+    /// Ends such programs by the file; all of them succeed.
     pub fn end(&self, mut run: Running) {
         std::fs::write(self.enough(), "").unwrap();
         assert_eq!(run.end(), Some(0));
