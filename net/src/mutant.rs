@@ -43,6 +43,12 @@ pub enum Mutant {
     RaisedOwner,
     /// A state that could not be handed over to the rounds counts as published.
     FailedCounts,
+    /// A clock waits for what is sent no more to a host without workers.
+    DesertedWaits,
+    /// A cut under way that begins once more is not granted again.
+    GrantOnce,
+    /// What an owner after the next one says of areas without owner is forgotten, if the group was left and not taken.
+    ForgetOwnerless,
     /// Lines are placed before their receiver has heard which they are.
     HastyPlace,
     /// The last state that a receiver may publish is given up when one that is ahead of its clocks leaves.
@@ -69,7 +75,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Mutant; 31] = [
+    pub const ALL: [Mutant; 34] = [
         Mutant::EarlyCommit,
         Mutant::StaleCut,
         Mutant::ForeignCut,
@@ -90,6 +96,9 @@ impl Mutant {
         Mutant::BlindTake,
         Mutant::RaisedOwner,
         Mutant::FailedCounts,
+        Mutant::DesertedWaits,
+        Mutant::GrantOnce,
+        Mutant::ForgetOwnerless,
         Mutant::HastyPlace,
         Mutant::GiveUpEarlier,
         Mutant::HastyAhead,

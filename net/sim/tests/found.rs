@@ -205,6 +205,14 @@ fn as_many_subscriptions_and_not_the_same() {
     }
 }
 
+/// Nobody was left at the host that a group came to: its lines waited there for a clock that covers other groups, which were not sent there
+/// any more.
+#[test]
+fn a_group_that_comes_to_who_has_left() {
+    let outcome = run(Options::of(8_008_494));
+    assert!(outcome.broken.is_empty(), "{:?}", outcome.broken);
+}
+
 /// Found on earlier commits.
 #[test]
 fn seeds_of_earlier_commits() {

@@ -252,3 +252,21 @@ fn a_group_that_is_here_under_the_epoch_of_its_next_owner() {
 fn a_state_that_counts_and_could_not_be_handed_over() {
     is_found(Mutant::FailedCounts, &[Promise::Clocks, Promise::OneWriter, Promise::Requests]);
 }
+
+/// Workers that leave before the others are done while groups are on a long way to them.
+fn with_leavers(seed: u64) -> Options {
+    let short = Options { hosts: 4, lines: 1, members: 1, ..Options::of(seed) };
+    Options { leavers: 3, handovers: 200, delay_ns: 2_000_000, ..short }
+}
+
+#[test]
+fn groups_that_come_to_who_has_left() {
+    for (mutant, seed) in
+        [(Mutant::DesertedWaits, 405), (Mutant::GrantOnce, 1005), (Mutant::ForgetOwnerless, 1491)]
+    {
+        keeps_its_promises(with_leavers(seed));
+        let outcome = run(Options { mutant: Some(mutant), ..with_leavers(seed) });
+        let promise = outcome.broken.first().map(|broken| broken.promise);
+        assert_eq!(promise, Some(Promise::Progress), "{mutant:?}, seed {seed}");
+    }
+}

@@ -5,7 +5,7 @@ use super::waiting_cut::Held;
 use super::{Cx, Mutant, Node};
 use crate::intervals::Intervals;
 use crate::memory::Arrival;
-use crate::types::{AreaId, Description, ElementType, GroupId, HostId, LINE, NameError, Version};
+use crate::types::{AreaId, Description, ElementType, GroupId, HostId, LINE, NameError, Place, Version};
 use crate::wire::{Cut, Data, Key, Owner, Register, Stage, Subscription};
 use std::collections::BTreeSet;
 
@@ -60,8 +60,8 @@ pub(super) enum Phase {
 pub(super) struct Receiving {
     pub(super) cut: Cut,
     pub(super) came: Intervals,
-    /// Its sender may write its lines, of which these were announced.
-    pub(super) granted: bool,
+    /// Where its sender may write its lines, if it may, of which these were announced.
+    pub(super) granted: Option<Vec<Place>>,
     pub(super) announced: Intervals,
     since_ns: u64,
 }
@@ -379,6 +379,11 @@ impl Node {
         let group = cut.group;
         let is_under_way =
             matches!(&inbound.phase, Phase::Receiving(receiving) if receiving.cut.cut == cut.cut);
+        if is_under_way && cut.placed {
+            self.grant_again(from, group);
+            return;
+        }
+        let inbound = self.inbound.get_mut(&group).expect("just seen");
         if is_under_way || (cut.cut <= inbound.last_cut && !stale_accepted) || inbound.holds(from, cut.cut) {
             return;
         }
@@ -417,7 +422,7 @@ impl Node {
         self.end_under_way(group);
         self.under_way.insert((from, cut.cut), group);
         let (came, announced) = (Intervals::default(), Intervals::default());
-        let receiving = Receiving { cut, came, granted: false, announced, since_ns: cx.now };
+        let receiving = Receiving { cut, came, granted: None, announced, since_ns: cx.now };
         self.inbound.get_mut(&group).expect("just seen").phase = Phase::Receiving(receiving);
         self.grant(cx, from, group);
         self.complete(cx, group);
@@ -439,7 +444,7 @@ impl Node {
         let count: u64 = data.runs().map(|run| u64::from(run.count)).sum();
         let len: u64 = data.runs().map(|run| run_bytes(&description, run)).sum();
         // Some of them may be on their way into memory.
-        let is_placed = receiving.granted;
+        let is_placed = receiving.granted.is_some();
         let outside =
             data.runs().any(|run| u64::from(run.first) + u64::from(run.count) > description.lines());
         if outside

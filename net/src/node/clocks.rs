@@ -260,6 +260,7 @@ impl Node {
 
     /// Lets a peer's clock count as far as what it covers is published here.
     fn count(&mut self, cx: &mut Cx<'_>, host: HostId) {
+        let is_deserted = self.deserted && !self.mutant(Mutant::DesertedWaits);
         let Some(heard) = self.clocks.heard.get_mut(&host) else { return };
         let Some(peer) = self.peers.get(&host) else { return };
         let (mut counted, handovers) = (heard.counted, &self.handovers);
@@ -272,8 +273,10 @@ impl Node {
                 return true;
             }
             // Of a group that has gone to another owner since, all that this one published is here; of one that was left to this one, and
-            // that it has not said to have taken, nothing that it publishes.
+            // that it has not said to have taken, nothing that it publishes. Where no worker is left, nobody reads a group but those that
+            // are to come here, and others are not sent: a clock that waited for them would hold up those that come.
             let is_here = |(group, round): &(GroupId, u64)| match self.inbound.get(group) {
+                Some(_) if is_deserted && !handovers.expects(*group) => true,
                 Some(inbound) if inbound.has_any() && handovers.owner_of(*group) == host => {
                     inbound.round >= *round
                 }

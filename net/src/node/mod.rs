@@ -273,6 +273,8 @@ impl Node {
             Event::Clocks { .. } | Event::Deserted | Event::Left if self.ended.is_some() => {}
             Event::Deserted => {
                 self.deserted = true;
+                // Clocks may have waited for what is sent to nobody any more.
+                self.clocks.recount_all();
                 for host in self.peers.hosts() {
                     self.tell(host, Register::Deserted);
                 }

@@ -1,5 +1,6 @@
 //! Areas that their owners have dropped: nobody will give them, and workers of other hosts that wait for them are told.
-use super::{Cx, Node};
+use super::arrivals::Inbound;
+use super::{Cx, Mutant, Node};
 use crate::types::{AreaId, GroupId, HostId};
 use crate::wire::{Key, Register};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,9 +55,8 @@ impl Node {
 
     /// A member is told: what was said before of its owner was said to the subscription before.
     pub(super) fn begin_ownerless(&mut self, cx: &mut Cx<'_>, from: HostId, serial: u64, area: AreaId) {
-        let inbound = self.inbound.get(&area.group);
-        let is_known =
-            inbound.is_some_and(|inbound| inbound.ownerless.by(from).any(|member| member == area.member));
+        let said = self.ownerless_mut(area.group);
+        let is_known = said.is_some_and(|said| said.by(from).any(|member| member == area.member));
         if is_known && self.newest(from, Key::Ownerless(area)) < serial {
             self.set_ownerless(cx, from, area, false);
         }
@@ -69,11 +69,20 @@ impl Node {
 
     fn set_ownerless(&mut self, cx: &mut Cx<'_>, from: HostId, area: AreaId, is: bool) {
         let counts = !self.moves_to(area.group, from) && !self.is_foreign(area.group, from);
-        let Some(inbound) = self.inbound.get_mut(&area.group) else { return };
-        set(inbound.ownerless.said.entry(from).or_default(), area.member, is);
-        if counts && usize::from(area.member) < inbound.have.len() {
+        let Some(said) = self.ownerless_mut(area.group) else { return };
+        set(said.said.entry(from).or_default(), area.member, is);
+        let has = |inbound: &Inbound| usize::from(area.member) < inbound.have.len();
+        if counts && self.inbound.get(&area.group).is_some_and(has) {
             cx.memory.ownerless(area, is);
         }
+    }
+
+    /// What is said of a group that is received, or of one that was left, by an owner after the next one: that may come before it is
+    /// known here that the next one has taken it.
+    fn ownerless_mut(&mut self, group: GroupId) -> Option<&mut Ownerless> {
+        let is_kept = !self.mutant(Mutant::ForgetOwnerless);
+        let left = self.handovers.departed_mut(group).filter(|_| is_kept).map(|left| &mut left.inbound);
+        self.inbound.get_mut(&group).or(left).map(|inbound| &mut inbound.ownerless)
     }
 
     /// Places were made for members of a group.

@@ -6,7 +6,7 @@ use super::{Action, Cx, Mutant, Node, Placing};
 use crate::intervals::Intervals;
 use crate::lines::Run;
 use crate::types::{AreaId, Description, GroupId, HostId, LINE, Place};
-use crate::wire::{Announced, Frame, Register, announced_cost};
+use crate::wire::{Announced, Frame, Key, Register, announced_cost};
 use std::ops::Range;
 
 /// The number of pieces in which the lines that may be under way at a time are written, so that the link is never idle.
@@ -135,8 +135,22 @@ impl Node {
         }
         let (cut, members) = (receiving.cut.cut, receiving.cut.versions.len());
         let places = cx.memory.grant(group, from, members);
-        receiving.granted = places.is_some();
+        receiving.granted = places.clone();
         self.tell(from, Register::Grant(group, cut, places));
+    }
+
+    /// A cut under way begins once more. Its sender may have had no subscriber here for a moment, and have dropped the answer: it gets that
+    /// again, as a newer one.
+    pub(super) fn grant_again(&mut self, from: HostId, group: GroupId) {
+        let Some(Phase::Receiving(receiving)) = self.inbound.get(&group).map(|it| &it.phase) else { return };
+        let answer = Register::Grant(group, receiving.cut.cut, receiving.granted.clone());
+        if self.mutant(Mutant::GrantOnce) {
+            return;
+        }
+        if let Some(peer) = self.peers.get_mut(&from) {
+            peer.outbox.forget(|key| *key == Key::Grant(group));
+        }
+        self.tell(from, answer);
     }
 
     /// The sender announces lines that it will write.
@@ -158,7 +172,7 @@ impl Node {
             return;
         }
         // One that was refused will send them.
-        if receiving.granted {
+        if receiving.granted.is_some() {
             receiving.announced.insert(announced.position..announced.position + count);
             for run in &announced.runs {
                 cx.memory.announce(AreaId { group, member: announced.member }, *run);
@@ -179,7 +193,7 @@ impl Node {
             return;
         }
         let total = receiving.cut.total;
-        if !receiving.granted || !receiving.announced.covers(total) {
+        if receiving.granted.is_none() || !receiving.announced.covers(total) {
             self.counters.violations += 1;
             return;
         }

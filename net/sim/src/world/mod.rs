@@ -330,7 +330,10 @@ impl World {
             what += &host.memory.stands();
             let open = host.wanted.iter().filter(|(_, answer)| answer.is_none());
             let open: Vec<&str> = open.map(|(wanted, _)| wanted.name.as_str()).collect();
-            what += &format!(" names not answered: {open:?}");
+            what += &format!(" names not answered: {open:?}; done {}", host.memory.is_done());
+            if !host.later.is_empty() {
+                what += &format!("; {} areas are still to come", host.later.len());
+            }
         }
         if let Some(dead) = self.dead {
             what += &format!("\n  {dead} died, and not all have ended");
