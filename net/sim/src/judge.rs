@@ -288,7 +288,11 @@ impl Judge {
     }
 
     /// The owner deleted a group: its names are free.
-    pub(crate) fn delete(&mut self, group: GroupId, clock: u64) {
+    pub(crate) fn delete(&mut self, group: GroupId, names: Vec<String>, clock: u64) {
+        // Their host may not have heard yet that they were accepted.
+        for (member, name) in names.into_iter().enumerate() {
+            self.first_of_name.entry(name).or_insert(AreaId { group, member: member as u16 });
+        }
         self.deleted.insert(group, clock);
         self.names.retain(|_, area| area.group != group);
         self.unheard.retain(|(area, _)| area.group != group);

@@ -193,9 +193,10 @@ impl HostMemory {
         for member in 0..own.members.len() {
             self.events.push_back(Event::Deleted { area: AreaId { group, member: member as u16 } });
         }
+        let names = own.members.iter().map(|member| member.description.name.clone()).collect();
         self.gone.push(own);
         let clock = if self.mode == Mode::Free { u64::MAX } else { self.worker.clock };
-        self.judge.borrow_mut().delete(group, clock);
+        self.judge.borrow_mut().delete(group, names, clock);
     }
 
     /// Copies of all groups of this host.
