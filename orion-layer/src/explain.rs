@@ -187,7 +187,9 @@ impl LoopPlan {
     }
 
     fn advice(&self) -> Option<String> {
-        if !self.is_serial() || self.inspected().is_some_and(|inspected| inspected.kind.is_some()) {
+        if !(self.choice.is_serial() || self.choice.in_turn)
+            || self.inspected().is_some_and(|inspected| inspected.kind.is_some())
+        {
             return None;
         }
         let nest = &self.nest;

@@ -1,6 +1,9 @@
 //! Programs of the loop layer, unchanged, on three hosts: the same passes as on threads of one, to the last bit.
 mod deaths;
 mod inspected;
+mod nests;
+#[path = "../../../orion-layer/tests/common/mod.rs"]
+mod oracle;
 mod program;
 mod saves;
 mod stencils;
@@ -109,6 +112,12 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
         seeds if seeds.starts_with("stencils ") => {
             let seeds = seeds["stencils ".len()..].split_once(' ').unwrap();
             for line in stencils::all(w, seeds.0.parse().unwrap()..seeds.1.parse().unwrap())? {
+                println!("{line}");
+            }
+        }
+        seeds if seeds.starts_with("nests ") => {
+            let seeds = seeds["nests ".len()..].split_once(' ').unwrap();
+            for line in nests::all(w, seeds.0.parse().unwrap()..seeds.1.parse().unwrap())? {
                 println!("{line}");
             }
         }
@@ -316,6 +325,31 @@ fn neighbours_on_other_hosts_are_read_as_on_one() {
     let args = ["--hosts", &cluster.list(1), "--timeout", "60", "-x", "HECTARE_CHECK=1"];
     let said = cluster.run(&args, &script(&cluster, &role));
     assert_eq!((said.code, said.out.contains("ended: ")), (0, false), "{said:?}");
+    cluster.assert_nothing_is_left();
+}
+
+/// `NEST_SEEDS=100..200` runs others than the first.
+#[test]
+fn random_loops_leave_what_they_leave_on_one_host() {
+    let Some(cluster) = Cluster::new(3) else { return };
+    let seeds = std::env::var("NEST_SEEDS").unwrap_or("0..40".into());
+    let (first, last) = seeds.split_once("..").unwrap();
+    let seeds = first.parse().unwrap()..last.parse().unwrap();
+    for per_host in [1, 2] {
+        let workers = 3 * per_host as usize;
+        let on_threads = hectare_orion::run(workers, |w| nests::all(w, seeds.clone())).unwrap();
+        let said = run(&cluster, &format!("nests {first} {last}"), per_host);
+        for line in &on_threads[0] {
+            let place = &line[..=line.find(' ').unwrap()];
+            let of_place = || said.lines().filter(|other| other.contains(place)).collect::<Vec<_>>();
+            assert_eq!(
+                said.matches(line.as_str()).count(),
+                workers,
+                "{line}, {per_host} on each host: {:#?}",
+                of_place()
+            );
+        }
+    }
     cluster.assert_nothing_is_left();
 }
 

@@ -186,6 +186,8 @@ impl Context<'_> {
                 1 => Uncut::InPlace(CheckTasks(&super::task_graph::check)),
                 _ => Uncut::Ghosts,
             }),
+            // In whatever cells: one worker takes as long.
+            on_one_host: None,
         };
         let own = head.schedule.filter(|own| !own.is_dynamic());
         let mut choice = None;

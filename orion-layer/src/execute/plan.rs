@@ -91,7 +91,8 @@ fn scheduled(
         true => Some(Uncut::InPlace(CheckTasks(&task_graph::check))),
         false => has_few_ranges().then_some(Uncut::Ghosts),
     };
-    let team = Team { workers, accumulates, hosts, follows_links, uncut };
+    let on_one_host = (!one_host).then_some(CheckTasks(&task_graph::check));
+    let team = Team { workers, accumulates, hosts, follows_links, uncut, on_one_host };
     let mut choice = choose(nest, dependences, own, &cut, team).map_err(refused)?;
     // Who takes blocks as they come free balances them so.
     if let Some(rotation) = choice.rotation.clone().filter(|rotation| workers > 1 && !rotation.dynamic)

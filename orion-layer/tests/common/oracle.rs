@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 pub type Tally = BTreeMap<String, usize>;
 
 /// The case of a seed: of two in four any loops, then neighbours, then subscripts from data.
-fn case_of(seed: u64) -> Case {
+pub fn case_of(seed: u64) -> Case {
     match seed % 4 {
         2 => neighbours::case(seed),
         3 => irregular::case(seed),
@@ -81,7 +81,11 @@ pub fn way(explanation: &Explanation) -> String {
         return format!("inspected: {}", kind.split(" of ").next().unwrap_or_default());
     }
     let is_chosen = |candidate: &&Candidate| matches!(candidate.verdict, Verdict::Chosen(_));
-    let name = explanation.candidates.iter().find(is_chosen).map_or("", |one| &one.name);
+    // On several hosts, what one would do there, if a worker does that.
+    let is_in_turn = |one: &&Candidate| matches!(&one.verdict, Verdict::Refused(why) if why.contains("for the same results"));
+    let mut candidates = explanation.candidates.iter();
+    let name = candidates.clone().find(is_in_turn).or_else(|| candidates.find(is_chosen));
+    let name = name.map_or("", |one| &one.name);
     let kind = name.split([',', ':']).next().unwrap_or_default();
     let in_place = if name.contains("in place") { ", arrays in place" } else { "" };
     match kind {

@@ -142,6 +142,16 @@ impl Placement {
         placement
     }
 
+    /// All of each array that the loop writes on the only worker that has tiles.
+    pub(crate) fn whole(nest: &LoopNest, steps: &Steps, workers: usize) -> Placement {
+        let placed = |array: usize| match array {
+            _ if !nest.is_written(array) => ArrayPlacement::Replicated,
+            _ if nest.relaxed.contains(&array) => ArrayPlacement::Relaxed,
+            _ => ArrayPlacement::Whole,
+        };
+        Placement::uncut((0..nest.arrays.len()).map(placed).collect(), steps, workers)
+    }
+
     /// Tiles that hand nothing on, and have no parts yet.
     fn uncut(arrays: Vec<ArrayPlacement>, steps: &Steps, workers: usize) -> Placement {
         let none = vec![Vec::new(); arrays.len()];

@@ -1,6 +1,7 @@
 //! The runtime's own schedules that a loop may get.
 use super::build::{Builder, Built, Crew, Plan, extents};
 use super::cost::work_ns;
+use super::kinds::SERIAL;
 use super::{Blocks, Rotation, Schedule, ScheduleError, Serial, Wavefront};
 use crate::analysis::Dependences;
 use crate::loop_nest::{LoopNest, Order};
@@ -29,7 +30,7 @@ impl Considered {
         Considered { name, kind, uncut: false }
     }
 
-    fn plan(&self) -> Plan<'_> {
+    pub(super) fn plan(&self) -> Plan<'_> {
         let schedule: &dyn Schedule = match &self.kind {
             Kind::Blocks(blocks) => blocks,
             Kind::Rotation(rotation) => rotation,
@@ -37,7 +38,7 @@ impl Considered {
             Kind::Serial => &Serial,
         };
         let wavefront = if let Kind::Wavefront(wavefront) = &self.kind { Some(wavefront) } else { None };
-        Plan { schedule, wavefront, uncut: self.uncut }
+        Plan { schedule, wavefront, uncut: self.uncut, in_turn: false }
     }
 
     /// Builds it; a wavefront only if it does not have too many tiles.
@@ -83,7 +84,7 @@ pub(super) fn candidates(nest: &LoopNest, dependences: &Dependences) -> Vec<Cons
             }
         }
     }
-    list.push(Considered::new("serial".into(), Kind::Serial));
+    list.push(Considered::new(SERIAL.into(), Kind::Serial));
     list
 }
 

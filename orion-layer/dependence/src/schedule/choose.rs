@@ -2,6 +2,8 @@
 use super::build::{Builder, Built, Crew, Cut, Plan, extents, is_for_uncut};
 use super::candidates::{Considered, Kind, candidates, in_place, with_ghosts};
 use super::cost::Cost;
+use super::in_turn::InTurn;
+use super::kinds::SERIAL;
 use super::{Rotation, Schedule, ScheduleError, Steps, verify_dynamic};
 use crate::analysis::Dependences;
 use crate::cuts::BlockWeights;
@@ -52,6 +54,8 @@ pub struct Choice {
     pub rotation: Option<Rotation>,
     /// If arrays lie in place: what has been made of the tasks by [`CheckTasks`].
     pub checked: Option<Checked>,
+    /// Whether one worker runs, on several hosts, what workers of one host would run on arrays in place, in the same cells.
+    pub in_turn: bool,
 }
 
 impl Choice {
@@ -62,7 +66,13 @@ impl Choice {
 
     fn new(candidates: Vec<Candidate>, built: Built, rotation: Option<Rotation>) -> Choice {
         let Built { grid, cuts, steps, placement, checked, .. } = built;
-        Choice { candidates, grid, steps, cuts, placement, rotation, checked }
+        Choice { candidates, grid, steps, cuts, placement, rotation, checked, in_turn: false }
+    }
+
+    /// Whether no schedule but the serial one was possible.
+    pub fn is_serial(&self) -> bool {
+        let is_out = |one: &Candidate| one.name == SERIAL || matches!(one.verdict, Verdict::Refused(_));
+        !self.in_turn && self.candidates.iter().all(is_out)
     }
 
     /// The name of the schedule.
@@ -118,6 +128,8 @@ pub struct Team<'t> {
     pub follows_links: bool,
     /// If the loop may run in parallel though written arrays cannot be cut as it is: where these are.
     pub uncut: Option<Uncut<'t>>,
+    /// On several hosts: how tasks are checked on one, if the results are to have the bits that they have there.
+    pub on_one_host: Option<CheckTasks<'t>>,
 }
 
 /// Where written arrays are that cannot be cut as the loop is.
@@ -133,7 +145,7 @@ pub enum Uncut<'t> {
 impl Team<'_> {
     /// Workers of one host.
     pub fn of_one_host(workers: usize, accumulates: bool) -> Team<'static> {
-        Team { workers, accumulates, hosts: None, follows_links: false, uncut: None }
+        Team { workers, accumulates, hosts: None, follows_links: false, uncut: None, on_one_host: None }
     }
 
     /// The time that decides.
@@ -175,13 +187,41 @@ pub fn choose(
     let Team { workers, hosts, .. } = members;
     let builder = Builder { nest, dependences, cut };
     let crew = Crew { workers, hosts, uncut: members.uncut };
-    match own {
-        None => choose_cheapest(builder, crew, members),
-        Some(schedule) if schedule.is_dynamic() => {
-            Ok(taken_as_free(builder, crew, choose_cheapest(builder, crew, members)?))
+    let runtimes_own = || {
+        let choice = choose_cheapest(builder, crew, members)?.0;
+        match members.on_one_host.filter(|_| !members.follows_links && choice.chosen() == SERIAL) {
+            Some(check) => in_turn(builder, crew, members, (choice, check)),
+            None => Ok(choice),
         }
+    };
+    match own {
+        None => runtimes_own(),
+        Some(schedule) if schedule.is_dynamic() => Ok(taken_as_free(builder, crew, runtimes_own()?)),
         Some(schedule) => use_own(builder, crew, schedule),
     }
+}
+
+/// A loop that would be serial on several hosts, and that one host would run on arrays in place: in the same cells and in an order that is
+/// possible there, if the bits of its results depend on that.
+fn in_turn(
+    builder: Builder<'_>,
+    crew: Crew<'_>,
+    members: Team<'_>,
+    (mut serial, check): (Choice, CheckTasks<'_>),
+) -> Result<Choice, ScheduleError> {
+    let Builder { nest, dependences, .. } = builder;
+    if !is_for_uncut(nest) || makes_same_bits(nest, dependences, members.accumulates) {
+        return Ok(serial);
+    }
+    let uncut = Some(Uncut::InPlace(check));
+    let alone = Team { hosts: None, uncut, on_one_host: None, ..members };
+    let (_, best) = choose_cheapest(builder, Crew { hosts: None, uncut, ..crew }, alone)?;
+    let Plan { schedule, wavefront, uncut: true, .. } = best.plan() else { return Ok(serial) };
+    let schedule = InTurn { schedule, wavefront };
+    let built = builder.build(Plan { schedule: &schedule, wavefront, uncut: false, in_turn: true }, crew)?;
+    let why = "its arrays lie in place, on one host; here one worker runs its blocks, for the same results";
+    serial.candidates.push(Candidate { name: best.name, verdict: Verdict::Refused(why.into()) });
+    Ok(Choice { in_turn: true, ..Choice::new(serial.candidates, built, None) })
 }
 
 /// The loop by a schedule of the program's own.
@@ -189,7 +229,7 @@ fn use_own(builder: Builder<'_>, crew: Crew<'_>, schedule: &dyn Schedule) -> Res
     let wavefront = schedule.wavefront();
     // The wavefront itself, and not what says that it is one.
     let schedule = wavefront.map_or(schedule, |wavefront| wavefront as &dyn Schedule);
-    let plan = Plan { schedule, wavefront, uncut: wavefront.is_some() };
+    let plan = Plan { schedule, wavefront, uncut: wavefront.is_some(), in_turn: false };
     let built = builder.build(plan, crew).or_else(|error| match error {
         ScheduleError::Placement(_) if is_for_uncut(builder.nest) && crew.uncut.is_some() => {
             builder.build(Plan { uncut: true, ..plan }, crew)
@@ -201,8 +241,12 @@ fn use_own(builder: Builder<'_>, crew: Crew<'_>, schedule: &dyn Schedule) -> Res
     Ok(Choice::new(candidates, built, None))
 }
 
-/// The cheapest of the runtime's own schedules.
-fn choose_cheapest(builder: Builder<'_>, crew: Crew<'_>, members: Team<'_>) -> Result<Choice, ScheduleError> {
+/// The cheapest of the runtime's own schedules, as what it was considered.
+fn choose_cheapest(
+    builder: Builder<'_>,
+    crew: Crew<'_>,
+    members: Team<'_>,
+) -> Result<(Choice, Considered), ScheduleError> {
     let Team { workers, accumulates, hosts, .. } = members;
     let team = workers.max(if accumulates { TEAM } else { 2 });
     let widened = hosts.map(|hosts| if team == workers { hosts.clone() } else { hosts.spread_over(team) });
@@ -211,11 +255,12 @@ fn choose_cheapest(builder: Builder<'_>, crew: Crew<'_>, members: Team<'_>) -> R
     let mut comparison = Comparison::new(builder, crew, team);
     let (best, built) = comparison.take_best(|cost| members.time(cost, same_bits))?;
     let candidates = comparison.verdicts(best, same_bits);
-    let rotation = match comparison.list.into_iter().nth(best) {
-        Some(Considered { kind: Kind::Rotation(rotation), uncut: false, .. }) => Some(rotation),
+    let considered = comparison.list.swap_remove(best);
+    let rotation = match &considered {
+        Considered { kind: Kind::Rotation(rotation), uncut: false, .. } => Some(rotation.clone()),
         _ => None,
     };
-    Ok(Choice::new(candidates, built, rotation))
+    Ok((Choice::new(candidates, built, rotation), considered))
 }
 
 /// A rotation whose tiles are taken as they come free. Where that does not fit, blocks go around as planned.

@@ -85,9 +85,12 @@ pub(super) fn tile(cells: Vec<Range<usize>>) -> Option<Tile> {
     (!tile.is_empty()).then_some(tile)
 }
 
+/// Its name.
+pub(super) const SERIAL: &str = "serial";
+
 impl Schedule for Serial {
     fn name(&self) -> String {
-        "serial".into()
+        SERIAL.into()
     }
 
     fn grid(&self, extents: &[usize], _workers: usize) -> Vec<usize> {

@@ -9,6 +9,7 @@ mod choose;
 mod cost;
 mod dynamic;
 mod error;
+mod in_turn;
 #[cfg(test)]
 mod isl_tests;
 mod kinds;

@@ -241,7 +241,7 @@ fn links_decide_only_where_bits_do_not_depend_on_it() {
     let hosts = Hosts::even(2, 2, slow);
     let chosen = |nest: &LoopNest, follows_links| {
         let cut = |_: usize, cells: usize| (0..=cells).map(|cell| (96 * cell / cells) as i64).collect();
-        let team = Team { workers: 2, accumulates: false, hosts: Some(&hosts), follows_links, uncut: None };
+        let team = Team { hosts: Some(&hosts), follows_links, ..Team::of_one_host(2, false) };
         let choice = choose(nest, &analyze(nest), None, &cut, team).unwrap();
         let of = |verdict: fn(&Verdict) -> bool| {
             let names = choice.candidates.iter().filter(|candidate| verdict(&candidate.verdict));

@@ -16,15 +16,8 @@ use super::plan::LoopPlan;
 use crate::context::Context;
 use crate::relax::Treatment;
 use hectare_dependence::loop_nest::Order;
-use hectare_dependence::schedule::Verdict;
 
 impl LoopPlan {
-    /// Whether no schedule but the serial one was possible.
-    pub(crate) fn is_serial(&self) -> bool {
-        let candidates = &self.choice.candidates;
-        candidates.iter().all(|one| one.name == "serial" || matches!(one.verdict, Verdict::Refused(_)))
-    }
-
     /// The rows and elements that the iterations of the loop touch, as far as known, if it is to be inspected.
     pub(super) fn inspection(&self, running: &dyn AnyLoop<'_>, context: &Context<'_>) -> Option<Inspection> {
         let exact = self.sharing.treatments.iter().all(|treatment| *treatment == Treatment::Exact);
@@ -33,7 +26,7 @@ impl LoopPlan {
         let helps = context.size() > 1 || self.accumulates && self.nest.order == Order::Ordered;
         // Batches are not in the order of the loop.
         let is_free = !self.nest.combines_in_order;
-        let wanted = is_irregular && is_free && self.is_serial() && !self.dependences.is_empty();
+        let wanted = is_irregular && is_free && self.choice.is_serial() && !self.dependences.is_empty();
         (wanted && helps).then(Inspection::default)
     }
 }

@@ -1,0 +1,39 @@
+//! Random loops, of which arrays and sums are compared with those of as many threads of one host.
+use super::oracle;
+use hectare_orion::loop_nest::Order;
+use hectare_orion::{Context, Result};
+use oracle::oracle::{case_of, way};
+use oracle::running::{Options, Pass, run_case};
+use std::ops::Range;
+use std::sync::atomic::AtomicU64;
+
+fn hash(pass: &Pass, with_sums: bool) -> u64 {
+    let (a, b, c, d) = pass.sums;
+    let sums = [a, b, c, d].into_iter().filter(|_| with_sums);
+    let words = sums.chain(pass.arrays.iter().flatten().copied());
+    words.fold(1, |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23))
+}
+
+/// A line for each pass: what it leaves, behind what decides it. That is the case alone where the order of iterations is given, and else the
+/// ways in which the loops run, too. Of loops over data these depend on times, and so does how their sums round: of those, arrays are compared alone.
+pub(super) fn all(w: &mut Context<'_>, seeds: Range<u64>) -> Result<Vec<String>> {
+    let (clock, mut lines) = (AtomicU64::new(0), Vec::new());
+    for seed in seeds {
+        let case = case_of(seed);
+        let before = w.explain();
+        let passes = run_case(w, &case, &clock, Options::default())?;
+        let ways: Vec<String> = w.explain().iter().filter(|one| !before.contains(one)).map(way).collect();
+        let (is_inspected, mut is_given) =
+            (case.loops.iter().any(|one| one.inspected), case.space.has_distinct_keys());
+        for (number, (pass, which)) in passes.iter().zip(&case.passes).enumerate() {
+            is_given &= case.loops[*which].order == Order::Ordered;
+            let place = match is_given {
+                true => "in order".to_owned(),
+                false if is_inspected => continue,
+                false => ways.join(", "),
+            };
+            lines.push(format!("{seed}.{number} {place}: {:x}", hash(pass, !is_inspected)));
+        }
+    }
+    Ok(lines)
+}
