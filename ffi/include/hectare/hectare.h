@@ -1350,7 +1350,8 @@ ha_status ha_array_barrier(struct ha_array *array);
 // Pointers: `array` an open array; `ranges` readable for `count` ranges, or null if that is 0.
 // Thread: that of its worker.
 // Fails: `HA_OUT_OF_RANGE` or `HA_LIMIT` for wrong ranges, after which the others fail with `HA_CALLBACK`;
-// `HA_NO_SUCH_WORKER` if a member is dead; `HA_BAD_ARGUMENT`, `HA_VIEW_OPEN`, `HA_DELETED`, `HA_FORKED`.
+// `HA_NO_SUCH_WORKER` if a member is dead; `HA_BAD_ARGUMENT` for no operation, and on all members whose operation or list of members
+// is not that of another one; `HA_VIEW_OPEN`, `HA_DELETED`, `HA_FORKED`.
 ha_status ha_array_reduce(struct ha_array *array,
                           ha_operation operation,
                           const struct ha_range *ranges,

@@ -4,7 +4,7 @@
 //! that it names. Then the master's owner combines the ranges out of the members' reader copies into the master, and
 //! says so in a word of its own; the second barrier publishes that. A member finds in that word whether its reduction
 //! was completed.
-use crate::reduce::ha_operation;
+use crate::reduce::{ha_operation, operation_of};
 use crate::status::{Failure, Outcome, ha_status::*, protect};
 use crate::wait::ha_range;
 use hectare_dsm::{Area, AreaSpec, Number, Owned, Rank, Worker};
@@ -13,12 +13,21 @@ use std::time::Duration;
 /// How long members wait for each other's areas to be created.
 const CREATION: Duration = Duration::from_secs(30);
 
-/// Where a member's area of ranges has the number of the reduction, and the number of ranges; the ranges follow.
+/// Where a member's area of ranges has the number of the reduction, the number of ranges, the operation, and a hash of the list of
+/// members; the ranges follow.
 const CALL: usize = 0;
 const COUNT: usize = 1;
-const RANGES: usize = 2;
+const OPERATION: usize = 2;
+const MEMBERS: usize = 3;
+const RANGES: usize = 4;
 /// Instead of a number of ranges: the member's arguments were wrong.
 const REFUSED: u64 = u64::MAX;
+
+/// FNV-1a (Fowler, Noll and Vo, 1991) of a list of members.
+fn hash_of(members: &[Rank]) -> u64 {
+    let bytes = members.iter().flat_map(|rank| rank.to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
 
 /// A member's side of an array.
 pub(super) struct Array<T: Number> {
@@ -98,6 +107,33 @@ impl<T: Number> Array<T> {
                 format!("worker {rank} came to the reduction with arguments that were refused"),
             )
         })
+    }
+
+    /// Whether all members that came to this reduction have the same list of members, and want the same operation.
+    fn agree(&self, worker: &Worker, operation: ha_operation) -> Outcome {
+        for (ranges, rank) in self.ranges.iter().zip(&self.members) {
+            let words = ranges.read(worker)?;
+            if words[CALL] != self.call {
+                continue;
+            }
+            let me = worker.rank();
+            if words[MEMBERS] != hash_of(&self.members) {
+                let text = format!(
+                    "worker {rank} made the array of other members, or in another order, than worker {me}: {:?}",
+                    self.members
+                );
+                return Err(Failure::new(HA_BAD_ARGUMENT, text));
+            }
+            if words[OPERATION] != operation as u64 {
+                let theirs = operation_of(words[OPERATION] as u32)?;
+                let text = format!(
+                    "reduction {}: worker {rank} came with {theirs:?}, and worker {me} with {operation:?}",
+                    self.call
+                );
+                return Err(Failure::new(HA_BAD_ARGUMENT, text));
+            }
+        }
+        Ok(())
     }
 
     /// The first member's part, between the barriers.
@@ -193,6 +229,8 @@ impl<T: Number> AnyArray for Array<T> {
             let mut words = self.mine.write(worker)?;
             words.set(CALL, call);
             words.set(COUNT, if refused.is_ok() { ranges.len() as u64 } else { REFUSED });
+            words.set(OPERATION, operation as u64);
+            words.set(MEMBERS, hash_of(&self.members));
             if refused.is_ok() {
                 let list = words.range_mut(RANGES..RANGES + 2 * ranges.len());
                 for (place, range) in list.chunks_exact_mut(2).zip(ranges) {
@@ -201,7 +239,8 @@ impl<T: Number> AnyArray for Array<T> {
             }
         }
         worker.barrier()?;
-        let combined = protect(|| self.combine(worker, operation));
+        let agreed = self.agree(worker, operation);
+        let combined = protect(|| agreed.and_then(|()| self.combine(worker, operation)));
         if let Some((_, state)) = &mut self.root {
             let mut words = state.write(worker)?;
             words.set(0, call);

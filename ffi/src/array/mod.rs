@@ -170,7 +170,8 @@ unsafe fn list_of(ranges: *const ha_range, count: usize) -> Outcome<Vec<ha_range
 /// Pointers: `array` an open array; `ranges` readable for `count` ranges, or null if that is 0.
 /// Thread: that of its worker.
 /// Fails: `HA_OUT_OF_RANGE` or `HA_LIMIT` for wrong ranges, after which the others fail with `HA_CALLBACK`;
-/// `HA_NO_SUCH_WORKER` if a member is dead; `HA_BAD_ARGUMENT`, `HA_VIEW_OPEN`, `HA_DELETED`, `HA_FORKED`.
+/// `HA_NO_SUCH_WORKER` if a member is dead; `HA_BAD_ARGUMENT` for no operation, and on all members whose operation or list of members
+/// is not that of another one; `HA_VIEW_OPEN`, `HA_DELETED`, `HA_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ha_array_reduce(
     array: *mut ha_array,

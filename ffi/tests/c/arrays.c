@@ -160,11 +160,28 @@ static int arrays(ha_worker *worker, void *argument)
     else
         FAILS(HA_CALLBACK, ha_array_reduce(array, HA_SUM, NULL, 0));
     OK(ha_array_reduce(array, HA_SUM, named[0], 8));
+    /* Members that want different operations: all are told. */
+    FAILS(HA_BAD_ARGUMENT, ha_array_reduce(array, rank == 1 ? HA_MAX : HA_SUM, NULL, 0));
+    OK(ha_array_reduce(array, HA_MAX, NULL, 0));
     OK(ha_array_close(array));
     free(model);
     free(counts);
     for (place = 0; place < WORKERS; place++)
         free(values[place]);
+    return 0;
+}
+
+/* Members that made an array of different lists: all are told. */
+static int lists(ha_worker *worker, void *argument)
+{
+    static const uint32_t members[2][WORKERS] = {{0, 1, 2}, {0, 2, 1}};
+    ha_array *array;
+    uint32_t rank;
+    (void)argument;
+    OK(ha_worker_rank(worker, &rank));
+    OK(ha_array_create(worker, "lists", HA_F32, 10, NULL, members[rank == 1], WORKERS, 0, &array));
+    FAILS(HA_BAD_ARGUMENT, ha_array_reduce(array, HA_SUM, NULL, 0));
+    OK(ha_array_close(array));
     return 0;
 }
 
@@ -213,6 +230,7 @@ int main(void)
     }
     on_all(WORKERS, worker, reducers);
     on_all(WORKERS, worker, arrays);
+    on_all(WORKERS, worker, lists);
     on_all(2, worker, deserted);
     OK(ha_worker_leave(worker));
     OK(ha_job_close(job));

@@ -113,11 +113,12 @@ impl<T: Element> Reducer<T> {
         members: &[Rank],
         inputs: Vec<Area<T>>,
     ) -> Result<Reducer<T>> {
-        let bad = |what: String| Error::InvalidArea { name: name.into(), what };
-        let len = inputs.first().ok_or_else(|| bad("a reducer without inputs".into()))?.len();
+        let bad =
+            |what: String| Error::InvalidArea { name: name.into(), what: format!("as a reducer: {what}") };
+        let len = inputs.first().ok_or_else(|| bad("it has no inputs".into()))?.len();
         if let Some(other) = inputs.iter().find(|input| input.len() != len) {
             return Err(bad(format!(
-                "inputs of different lengths: {:?} has {} elements, {:?} has {len}",
+                "its inputs have different lengths: {:?} has {} elements, {:?} has {len}",
                 other.name(),
                 other.len(),
                 inputs[0].name()
@@ -126,7 +127,7 @@ impl<T: Element> Reducer<T> {
         let places: Vec<usize> =
             (0..members.len()).filter(|place| members[*place] == worker.rank()).collect();
         let [me] = places[..] else {
-            return Err(bad(format!("worker {} must be among the members {members:?} once", worker.rank())));
+            return Err(bad(format!("worker {} must be among its members {members:?} once", worker.rank())));
         };
         let share = range(len, members.len(), me).len();
         let mine = worker.create::<T>(AreaSpec::new(format!("{name}/{}", worker.rank())), share)?;
