@@ -75,7 +75,9 @@ impl Drop for Cluster {
 impl Cluster {
     /// Clocks of the hosts differ by numbers of `random` (41).
     pub(crate) fn new(hosts: usize, random: &mut Random) -> Result<Cluster> {
-        let network = Network::new(hosts, &Settings::default()).map_err(NoNetwork)?;
+        let mut network = Network::new(hosts, &Settings::default()).map_err(NoNetwork)?;
+        // Finds out whether there can be faults, before an episode needs one.
+        network.set(&[]).map_err(NoNetwork)?;
         sweep()?;
         let top = std::env::temp_dir().join(format!("{DIRECTORY}{}", std::process::id()));
         let mut cluster = Cluster { network, hosts: Vec::new(), top, jobs: 0, id: [0; 16] };
