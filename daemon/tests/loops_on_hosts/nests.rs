@@ -1,8 +1,10 @@
 //! Random loops, of which arrays and sums are compared with those of as many threads of one host.
 use super::oracle;
 use hectare_orion::loop_nest::Order;
-use hectare_orion::{Context, Result};
-use oracle::oracle::{case_of, way};
+use hectare_orion::schedule::Schedule;
+use hectare_orion::{Context, Error, Result};
+use oracle::oracle::{any_wavefront, case_of, way};
+use oracle::random::Random;
 use oracle::running::{Options, Pass, run_case};
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -21,7 +23,16 @@ pub(super) fn all(w: &mut Context<'_>, seeds: Range<u64>) -> Result<Vec<String>>
     for seed in seeds {
         let case = case_of(seed);
         let before = w.explain();
-        let passes = run_case(w, &case, &clock, Options::default())?;
+        let mut random = Random(seed);
+        let (wavefront, is_forced) = (any_wavefront(&mut random), random.percent(20));
+        let schedule = is_forced.then_some(&wavefront as &(dyn Schedule + Sync));
+        let passes = match run_case(w, &case, &clock, Options { schedule, slow: false }) {
+            Err(Error::InvalidSchedule { what, .. }) if is_forced => {
+                lines.push(format!("{seed} refused: {what:?}"));
+                continue;
+            }
+            passes => passes?,
+        };
         let ways: Vec<String> = w.explain().iter().filter(|one| !before.contains(one)).map(way).collect();
         let (is_inspected, mut is_given) =
             (case.loops.iter().any(|one| one.inspected), case.space.has_distinct_keys());

@@ -111,7 +111,10 @@ impl Builder<'_> {
                 (Placement::in_place(nest, &steps, workers, in_place), Some(waits))
             }
             _ => {
-                let what = "a loop must be dense and relax nothing, and its workers be on one host";
+                let what = match is_for_uncut(nest) {
+                    false => "a loop must be dense and relax nothing",
+                    true => "its workers must be on one host",
+                };
                 return Err(InPlaceError { what: what.into() }.into());
             }
         };

@@ -197,7 +197,7 @@ pub fn choose(
     match own {
         None => runtimes_own(),
         Some(schedule) if schedule.is_dynamic() => Ok(taken_as_free(builder, crew, runtimes_own()?)),
-        Some(schedule) => use_own(builder, crew, schedule),
+        Some(schedule) => use_own(builder, crew, members, schedule),
     }
 }
 
@@ -213,32 +213,62 @@ fn in_turn(
     if !is_for_uncut(nest) || makes_same_bits(nest, dependences, members.accumulates) {
         return Ok(serial);
     }
-    let uncut = Some(Uncut::InPlace(check));
-    let alone = Team { hosts: None, uncut, on_one_host: None, ..members };
-    let (_, best) = choose_cheapest(builder, Crew { hosts: None, uncut, ..crew }, alone)?;
-    let Plan { schedule, wavefront, uncut: true, .. } = best.plan() else { return Ok(serial) };
-    let schedule = InTurn { schedule, wavefront };
-    let built = builder.build(Plan { schedule: &schedule, wavefront, uncut: false, in_turn: true }, crew)?;
+    let alone = of_one_host(crew, check);
+    let team = Team { hosts: None, uncut: alone.uncut, on_one_host: None, ..members };
+    let (_, best) = choose_cheapest(builder, alone, team)?;
+    // What does not fit, rarely, is serial, which always does.
+    let Some(Ok(built)) = best.plan().uncut.then(|| build_in_turn(builder, crew, best.plan())) else {
+        return Ok(serial);
+    };
     let why = "its arrays lie in place, on one host; here one worker runs its blocks, for the same results";
     serial.candidates.push(Candidate { name: best.name, verdict: Verdict::Refused(why.into()) });
     Ok(Choice { in_turn: true, ..Choice::new(serial.candidates, built, None) })
 }
 
-/// The loop by a schedule of the program's own.
-fn use_own(builder: Builder<'_>, crew: Crew<'_>, schedule: &dyn Schedule) -> Result<Choice, ScheduleError> {
+/// As many workers, of one host.
+fn of_one_host<'a>(crew: Crew<'a>, check: CheckTasks<'a>) -> Crew<'a> {
+    Crew { hosts: None, uncut: Some(Uncut::InPlace(check)), ..crew }
+}
+
+/// What workers of one host would run on arrays in place, on one of `crew`.
+fn build_in_turn(builder: Builder<'_>, crew: Crew<'_>, plan: Plan<'_>) -> Result<Built, ScheduleError> {
+    let schedule = InTurn { schedule: plan.schedule, wavefront: plan.wavefront };
+    builder.build(Plan { schedule: &schedule, uncut: false, in_turn: true, ..plan }, crew)
+}
+
+/// The loop by a schedule of the program's own. On several hosts, one worker runs what would need arrays in place.
+fn use_own(
+    builder: Builder<'_>,
+    crew: Crew<'_>,
+    members: Team<'_>,
+    schedule: &dyn Schedule,
+) -> Result<Choice, ScheduleError> {
     let wavefront = schedule.wavefront();
     // The wavefront itself, and not what says that it is one.
     let schedule = wavefront.map_or(schedule, |wavefront| wavefront as &dyn Schedule);
     let plan = Plan { schedule, wavefront, uncut: wavefront.is_some(), in_turn: false };
+    let (built, in_turn) = match (build_own(builder, crew, plan), members.on_one_host) {
+        (Err(error), Some(check)) => {
+            let alone = build_own(builder, of_one_host(crew, check), plan)?;
+            if alone.placement.in_place.is_none() {
+                return Err(error);
+            }
+            (build_in_turn(builder, crew, plan)?, true)
+        }
+        (built, _) => (built?, false),
+    };
+    let candidates = vec![Candidate { name: schedule.name(), verdict: Verdict::Chosen(built.cost) }];
+    Ok(Choice { in_turn, ..Choice::new(candidates, built, None) })
+}
+
+fn build_own(builder: Builder<'_>, crew: Crew<'_>, plan: Plan<'_>) -> Result<Built, ScheduleError> {
     let built = builder.build(plan, crew).or_else(|error| match error {
         ScheduleError::Placement(_) if is_for_uncut(builder.nest) && crew.uncut.is_some() => {
             builder.build(Plan { uncut: true, ..plan }, crew)
         }
         error => Err(error),
     })?;
-    let built = built.with_tasks(builder.nest, crew)?;
-    let candidates = vec![Candidate { name: schedule.name(), verdict: Verdict::Chosen(built.cost) }];
-    Ok(Choice::new(candidates, built, None))
+    built.with_tasks(builder.nest, crew)
 }
 
 /// The cheapest of the runtime's own schedules, as what it was considered.

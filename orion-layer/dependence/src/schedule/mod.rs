@@ -11,6 +11,8 @@ mod dynamic;
 mod error;
 mod in_turn;
 #[cfg(test)]
+mod in_turn_tests;
+#[cfg(test)]
 mod isl_tests;
 mod kinds;
 mod rebalance;

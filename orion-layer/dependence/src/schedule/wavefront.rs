@@ -11,7 +11,7 @@ use crate::mutant::{self, Mutant};
 /// barrier is between the diagonals: each tile waits for one tile of the row before.
 ///
 /// The runtime chooses it where nothing else keeps the dependences; as a schedule of one's own it is checked against them.
-/// The arrays that the loop writes lie in place, so it is one for loops on one host.
+/// The arrays that the loop writes lie in place on one host; on several, one worker runs all rows.
 #[derive(Clone, Debug)]
 pub struct Wavefront {
     /// The dimension that is cut into rows.
