@@ -1,5 +1,4 @@
 //! Areas that their owners have dropped: nobody will give them, and workers of other hosts that wait for them are told.
-use super::arrivals::Inbound;
 use super::{Cx, Mutant, Node};
 use crate::types::{AreaId, GroupId, HostId};
 use crate::wire::{Key, Register};
@@ -71,8 +70,8 @@ impl Node {
         let counts = !self.moves_to(area.group, from) && !self.is_foreign(area.group, from);
         let Some(said) = self.ownerless_mut(area.group) else { return };
         set(said.said.entry(from).or_default(), area.member, is);
-        let has = |inbound: &Inbound| usize::from(area.member) < inbound.have.len();
-        if counts && self.inbound.get(&area.group).is_some_and(has) {
+        let inbound = self.inbound.get(&area.group).filter(|_| counts);
+        if inbound.is_some_and(|inbound| usize::from(area.member) < inbound.have.len()) {
             cx.memory.ownerless(area, is);
         }
     }
