@@ -7,6 +7,7 @@ mod oracle;
 mod program;
 mod saves;
 mod stencils;
+mod turns;
 
 use crate::common::cluster::{Cluster, Running};
 use crate::common::example;
@@ -14,6 +15,7 @@ use hectare_hosts::Settings;
 use hectare_orion::array::text::whitespace;
 use hectare_orion::relax::{Consistency, Every};
 use hectare_orion::{Context, Error, Rebalance, Result, parallel_for};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -118,6 +120,12 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
         seeds if seeds.starts_with("nests ") => {
             let seeds = seeds["nests ".len()..].split_once(' ').unwrap();
             for line in nests::all(w, seeds.0.parse().unwrap()..seeds.1.parse().unwrap())? {
+                println!("{line}");
+            }
+        }
+        seeds if seeds.starts_with("turns ") => {
+            let seeds = seeds["turns ".len()..].split_once(' ').unwrap();
+            for line in turns::all(w, seeds.0.parse().unwrap()..seeds.1.parse().unwrap())? {
                 println!("{line}");
             }
         }
@@ -328,29 +336,40 @@ fn neighbours_on_other_hosts_are_read_as_on_one() {
     cluster.assert_nothing_is_left();
 }
 
-/// `NEST_SEEDS=100..200` runs others than the first.
-#[test]
-fn random_loops_leave_what_they_leave_on_one_host() {
+/// What a program of random seeds, the ones of `variable` or `usual`, prints on threads, three hosts print as well.
+fn compare_seeds(
+    role: &str,
+    (variable, usual): (&str, &str),
+    program: impl Fn(&mut Context<'_>, Range<u64>) -> Result<Vec<String>> + Sync,
+) {
     let Some(cluster) = Cluster::new(3) else { return };
-    let seeds = std::env::var("NEST_SEEDS").unwrap_or("0..40".into());
+    let seeds = std::env::var(variable).unwrap_or(usual.into());
     let (first, last) = seeds.split_once("..").unwrap();
     let seeds = first.parse().unwrap()..last.parse().unwrap();
     for per_host in [1, 2] {
         let workers = 3 * per_host as usize;
-        let on_threads = hectare_orion::run(workers, |w| nests::all(w, seeds.clone())).unwrap();
-        let said = run(&cluster, &format!("nests {first} {last}"), per_host);
+        let on_threads = hectare_orion::run(workers, |w| program(w, seeds.clone())).unwrap();
+        let said = run(&cluster, &format!("{role} {first} {last}"), per_host);
         for line in &on_threads[0] {
-            let place = &line[..=line.find(' ').unwrap()];
+            let (place, _) = line.rsplit_once(' ').unwrap();
             let of_place = || said.lines().filter(|other| other.contains(place)).collect::<Vec<_>>();
-            assert_eq!(
-                said.matches(line.as_str()).count(),
-                workers,
-                "{line}, {per_host} on each host: {:#?}",
-                of_place()
-            );
+            let count = said.matches(line.as_str()).count();
+            assert_eq!(count, workers, "{line}, {per_host} on each host: {:#?}", of_place());
         }
     }
     cluster.assert_nothing_is_left();
+}
+
+/// `NEST_SEEDS=100..200` runs others than the first.
+#[test]
+fn random_loops_leave_what_they_leave_on_one_host() {
+    compare_seeds("nests", ("NEST_SEEDS", "0..40"), nests::all);
+}
+
+/// `TURN_SEEDS=100..200` runs others than the first.
+#[test]
+fn loops_after_loops_leave_what_they_leave_on_one_host() {
+    compare_seeds("turns", ("TURN_SEEDS", "0..8"), turns::all);
 }
 
 #[test]
