@@ -3,7 +3,7 @@
 #[path = "../examples/kmeans/main.rs"]
 mod kmeans;
 
-use crate::common::program::refuses;
+use crate::common::program::{command, refuses};
 use clap::Parser;
 use hectare::orion::array::random::Stream;
 use hectare::orion::relax::Consistency;
@@ -324,4 +324,14 @@ fn bad_input_is_one_line_and_a_code() {
         refuses("kmeans", &[(&args, "pass 1: the mean square distance is")]);
     }
     fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn one_of_several_processes_without_a_job_says_so() {
+    let mut command = command("kmeans");
+    command.args(["--quiet", "--count", "100", "--clusters", "2", "--passes", "1"]);
+    let output = command.env("RANK", "0").env("WORLD_SIZE", "2").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let note = "note: WORLD_SIZE says that this is one of 2 processes, and each runs alone";
+    assert!(output.status.success() && said.starts_with(note), "{said}");
 }

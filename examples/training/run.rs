@@ -3,7 +3,7 @@ use super::{Curve, interrupt, picture};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 use hectare::orion::relax::{Consistency, Every};
-use hectare::wire::Launch;
+use hectare::wire::{Launch, LeftAlone};
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
@@ -85,6 +85,7 @@ impl Run {
     ) -> Result<()> {
         // Of several processes the first one speaks.
         let speaks = Launch::from_environment()?.is_none_or(|launch| launch.rank == 0);
+        LeftAlone::from_environment().iter().for_each(|alone| eprintln!("note: {alone}"));
         let to = self.curve.as_deref().filter(|_| speaks);
         to.map_or(Ok(()), |path| try_to_write("--curve", path))?;
         interrupt::notice()?;

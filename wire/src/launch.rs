@@ -190,6 +190,53 @@ impl Launch {
     }
 }
 
+/// A process that a launcher started as one of several, each of which runs a whole program, as none of them is told of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftAlone {
+    /// The variable with the number of processes.
+    pub name: String,
+    /// The number of processes.
+    pub size: u32,
+}
+
+impl std::fmt::Display for LeftAlone {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let LeftAlone { name, size } = self;
+        write!(
+            f,
+            "{name} says that this is one of {size} processes, and each runs alone, since HECTARE_JOB is not set: have the \
+             launcher start `hectare run --launched -- PROGRAM`"
+        )
+    }
+}
+
+impl LeftAlone {
+    /// Whether this process is such a one. Nothing is wrong with that; it is seldom meant. Of SLURM, a job step counts, and not the
+    /// allocation, in which programs run alone as well.
+    pub fn from_environment() -> Option<LeftAlone> {
+        LeftAlone::from_variables(|name| std::env::var(name).ok())
+    }
+
+    /// The same from given variables instead of the environment.
+    ///
+    /// ```
+    /// use hectare_wire::LeftAlone;
+    /// let mpi = |name: &str| match name {
+    ///     "OMPI_COMM_WORLD_RANK" => Some("1".to_owned()),
+    ///     "OMPI_COMM_WORLD_SIZE" => Some("4".to_owned()),
+    ///     _ => None,
+    /// };
+    /// assert_eq!(LeftAlone::from_variables(mpi).map(|alone| alone.size), Some(4));
+    /// ```
+    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Option<LeftAlone> {
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let Launcher { sizes, .. } =
+            LAUNCHERS.into_iter().find(|launcher| variable(launcher.rank).is_some())?;
+        let size = variable(sizes[0])?.parse().ok().filter(|size| *size > 1)?;
+        variable("HECTARE_JOB").is_none().then(|| LeftAlone { name: sizes[0].into(), size })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,6 +272,24 @@ mod tests {
         assert_eq!(place(&[("SLURM_STEP_NUM_TASKS", "4")]).size, 4);
         let torch = place(&[("RANK", "1"), ("WORLD_SIZE", "2"), ("LOCAL_WORLD_SIZE", "2")]);
         assert_eq!((torch.rank, torch.size), (1, 2));
+    }
+
+    #[test]
+    fn who_is_left_alone_is_one_of_several_without_a_job() {
+        let of = |variables: &[(&str, &str)]| {
+            let find =
+                |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, v)| (*v).to_owned());
+            LeftAlone::from_variables(find)
+        };
+        for Launcher { rank, sizes, .. } in LAUNCHERS {
+            let alone = LeftAlone { name: sizes[0].into(), size: 3 };
+            assert_eq!(of(&[(rank, "2"), (sizes[0], "3")]), Some(alone));
+            assert_eq!(of(&[(rank, "2"), (sizes[0], "3"), ("HECTARE_JOB", "j")]), None);
+            assert_eq!(of(&[(rank, "0"), (sizes[0], "1")]), None);
+            assert_eq!(of(&[(sizes[0], "3")]), None, "not one of them itself");
+        }
+        // In an allocation, and no step.
+        assert_eq!(of(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")]), None);
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub use client::Connection;
 pub use error::{Error, Result};
 pub use frame::{FrameError, MAX_MESSAGE, VERSION, decode, encode, encode_within};
 pub use hosts::{Cipher, JobHost, JobHosts, MAX_HOSTS, UnknownCipher};
-pub use launch::{Launch, LaunchError};
+pub use launch::{Launch, LaunchError, LeftAlone};
 pub use member::{Member, Membership};
 pub use message::{ClientLine, JobLine, Reply, Request};
 pub use page::{MemberState, PAGE_BYTES, Page};

@@ -47,7 +47,7 @@ pub mod train;
 use anyhow::{Result, bail};
 use clap::Parser;
 use data::DataSet;
-use hectare::wire::Launch;
+use hectare::wire::{Launch, LeftAlone};
 use kernel::Kernels;
 use model::{Layout, Model};
 use modes::{areas, handover, serial, shared};
@@ -94,6 +94,7 @@ fn wrong(text: &str) -> String {
 /// Notes which of several processes this is. The first one alone prints.
 fn launched(mut options: Options) -> Result<Options> {
     options.launch = Launch::from_environment()?;
+    LeftAlone::from_environment().iter().for_each(|alone| eprintln!("note: {alone}"));
     options.quiet |= !options.is_first();
     Ok(options)
 }

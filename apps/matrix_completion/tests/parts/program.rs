@@ -44,6 +44,26 @@ fn refused(output: &Output) -> String {
 }
 
 #[test]
+fn one_of_several_processes_without_a_job_says_so() {
+    let directory = Directory::new("alone");
+    let lines = (0..300u32).map(|n| format!("{} {} {}\n", n * 7 % 21, n * 11 % 17, 1 + n % 5));
+    let file = directory.file("ratings", lines.collect::<String>());
+    let run = |size: &str| {
+        let mut command = program();
+        command.args(["--quiet", "--epochs", "1", "--rank", "2", "--ratings", &file]);
+        command.env("OMPI_COMM_WORLD_RANK", "1").env("OMPI_COMM_WORLD_SIZE", size);
+        let output = command.output().unwrap();
+        (output.status.success(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (done, said) = run("4");
+    assert!(
+        done && said.starts_with("note: OMPI_COMM_WORLD_SIZE says that this is one of 4 processes"),
+        "{said}"
+    );
+    assert_eq!(run("1"), (true, String::new()));
+}
+
+#[test]
 fn a_run_in_two_parts_has_the_bits_of_one() {
     let directory = Directory::new("checkpoints");
     let lines = (0..3000u32).map(|n| format!("{} {} {}\n", n * 7 % 211, n * 11 % 97, 1 + n * n % 5));
