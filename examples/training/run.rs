@@ -85,7 +85,9 @@ impl Run {
     ) -> Result<()> {
         // Of several processes the first one speaks.
         let speaks = Launch::from_environment()?.is_none_or(|launch| launch.rank == 0);
-        LeftAlone::from_environment().iter().for_each(|alone| eprintln!("note: {alone}"));
+        if let Some(alone) = LeftAlone::from_environment() {
+            eprintln!("note: {alone}");
+        }
         let to = self.curve.as_deref().filter(|_| speaks);
         to.map_or(Ok(()), |path| try_to_write("--curve", path))?;
         interrupt::notice()?;

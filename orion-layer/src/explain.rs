@@ -187,7 +187,7 @@ impl LoopPlan {
     }
 
     fn advice(&self) -> Option<String> {
-        if !(self.choice.is_serial() || self.choice.in_turn)
+        if !(self.choice.is_serial() || self.choice.is_in_turn())
             || self.inspected().is_some_and(|inspected| inspected.kind.is_some())
         {
             return None;

@@ -94,7 +94,9 @@ fn wrong(text: &str) -> String {
 /// Notes which of several processes this is. The first one alone prints.
 fn launched(mut options: Options) -> Result<Options> {
     options.launch = Launch::from_environment()?;
-    LeftAlone::from_environment().iter().for_each(|alone| eprintln!("note: {alone}"));
+    if let Some(alone) = LeftAlone::from_environment() {
+        eprintln!("note: {alone}");
+    }
     options.quiet |= !options.is_first();
     Ok(options)
 }

@@ -11,10 +11,8 @@ fn mixed(number: usize) -> usize {
     ((mixed ^ mixed >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) as usize
 }
 
-fn hash(values: &[f32]) -> u64 {
-    values.iter().fold(1, |hash: u64, value| {
-        (hash ^ u64::from(value.to_bits())).wrapping_mul(0x0100_0000_01b3).rotate_left(23)
-    })
+pub(super) fn hash(values: &[f32]) -> u64 {
+    super::hash(values.iter().map(|value| u64::from(value.to_bits())))
 }
 
 fn step(user: &mut [f32], item: &mut [f32], rating: f32) -> f32 {

@@ -70,8 +70,37 @@ fn factorize_learns_on_three_hosts_what_it_learns_on_one() {
     cluster.assert_nothing_is_left();
 }
 
+/// A program of random seeds: what it prints.
+type Program = fn(&mut Context<'_>, Range<u64>) -> Result<Vec<String>>;
+
+/// All of them, by their roles.
+const RANDOM: [(&str, Program); 3] =
+    [("stencils", stencils::all), ("nests", nests::all), ("turns", turns::all)];
+
+/// A number for many: a line of output has an end.
+fn hash(words: impl IntoIterator<Item = u64>) -> u64 {
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+    words.into_iter().fold(1, mix)
+}
+
+/// The seeds of a random program: those that a variable names, or the usual ones.
+fn seeds_of(variable: &str, usual: Range<u64>) -> Range<u64> {
+    let Ok(given) = std::env::var(variable) else { return usual };
+    let (first, last) = given.split_once("..").unwrap();
+    first.parse().unwrap()..last.parse().unwrap()
+}
+
 /// The program of each process of a run: one worker, on one of three hosts.
 fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
+    // Programs of random seeds: a word, and the first seed and the one after the last.
+    if let [kind, first, last] = role.split(' ').collect::<Vec<_>>()[..]
+        && let Some((_, program)) = RANDOM.iter().find(|(name, _)| *name == kind)
+    {
+        for line in program(w, first.parse().unwrap()..last.parse().unwrap())? {
+            println!("{line}");
+        }
+        return Ok(());
+    }
     match role {
         "all" => {
             for line in program::all(w, file)? {
@@ -110,24 +139,6 @@ fn act(w: &mut Context<'_>, role: &str, file: &Path) -> Result<()> {
                 })?;
             }
             println!("{}", w.explain());
-        }
-        seeds if seeds.starts_with("stencils ") => {
-            let seeds = seeds["stencils ".len()..].split_once(' ').unwrap();
-            for line in stencils::all(w, seeds.0.parse().unwrap()..seeds.1.parse().unwrap())? {
-                println!("{line}");
-            }
-        }
-        seeds if seeds.starts_with("nests ") => {
-            let seeds = seeds["nests ".len()..].split_once(' ').unwrap();
-            for line in nests::all(w, seeds.0.parse().unwrap()..seeds.1.parse().unwrap())? {
-                println!("{line}");
-            }
-        }
-        seeds if seeds.starts_with("turns ") => {
-            let seeds = seeds["turns ".len()..].split_once(' ').unwrap();
-            for line in turns::all(w, seeds.0.parse().unwrap()..seeds.1.parse().unwrap())? {
-                println!("{line}");
-            }
         }
         "inspected" => inspected::all(w)?.iter().for_each(|line| println!("{line}")),
         "stencil counts" => stencils::count(w)?,
@@ -314,10 +325,8 @@ fn loops_of_every_kind_have_the_bits_of_one_host() {
 #[test]
 fn neighbours_on_other_hosts_are_read_as_on_one() {
     let Some(cluster) = Cluster::new(3) else { return };
-    let seeds = std::env::var("STENCIL_SEEDS").unwrap_or("1..3".into());
-    let (first, last) = seeds.split_once("..").unwrap();
-    let role = format!("stencils {first} {last}");
-    let seeds = first.parse().unwrap()..last.parse().unwrap();
+    let seeds = seeds_of("STENCIL_SEEDS", 1..3);
+    let role = format!("stencils {} {}", seeds.start, seeds.end);
     for per_host in [1, 2] {
         let on_threads =
             hectare_orion::run(3 * per_host as usize, |w| stencils::all(w, seeds.clone())).unwrap();
@@ -336,20 +345,13 @@ fn neighbours_on_other_hosts_are_read_as_on_one() {
     cluster.assert_nothing_is_left();
 }
 
-/// What a program of random seeds, the ones of `variable` or `usual`, prints on threads, three hosts print as well.
-fn compare_seeds(
-    role: &str,
-    (variable, usual): (&str, &str),
-    program: impl Fn(&mut Context<'_>, Range<u64>) -> Result<Vec<String>> + Sync,
-) {
+/// What a random program prints on threads, three hosts print as well.
+fn compare_seeds(role: &str, program: Program, seeds: Range<u64>) {
     let Some(cluster) = Cluster::new(3) else { return };
-    let seeds = std::env::var(variable).unwrap_or(usual.into());
-    let (first, last) = seeds.split_once("..").unwrap();
-    let seeds = first.parse().unwrap()..last.parse().unwrap();
     for per_host in [1, 2] {
         let workers = 3 * per_host as usize;
         let on_threads = hectare_orion::run(workers, |w| program(w, seeds.clone())).unwrap();
-        let said = run(&cluster, &format!("{role} {first} {last}"), per_host);
+        let said = run(&cluster, &format!("{role} {} {}", seeds.start, seeds.end), per_host);
         for line in &on_threads[0] {
             let (place, _) = line.rsplit_once(' ').unwrap();
             let of_place = || said.lines().filter(|other| other.contains(place)).collect::<Vec<_>>();
@@ -363,13 +365,13 @@ fn compare_seeds(
 /// `NEST_SEEDS=100..200` runs others than the first.
 #[test]
 fn random_loops_leave_what_they_leave_on_one_host() {
-    compare_seeds("nests", ("NEST_SEEDS", "0..40"), nests::all);
+    compare_seeds("nests", nests::all, seeds_of("NEST_SEEDS", 0..40));
 }
 
 /// `TURN_SEEDS=100..200` runs others than the first.
 #[test]
 fn loops_after_loops_leave_what_they_leave_on_one_host() {
-    compare_seeds("turns", ("TURN_SEEDS", "0..8"), turns::all);
+    compare_seeds("turns", turns::all, seeds_of("TURN_SEEDS", 0..8));
 }
 
 #[test]

@@ -9,15 +9,15 @@ use oracle::running::{Options, Pass, run_case};
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
-fn hash(pass: &Pass, with_sums: bool) -> u64 {
+fn bits(pass: &Pass, with_sums: bool) -> u64 {
     let (a, b, c, d) = pass.sums;
     let sums = [a, b, c, d].into_iter().filter(|_| with_sums);
-    let words = sums.chain(pass.arrays.iter().flatten().copied());
-    words.fold(1, |hash, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23))
+    super::hash(sums.chain(pass.arrays.iter().flatten().copied()))
 }
 
-/// A line for each pass: what it leaves, behind what decides it. That is the case alone where the order of iterations is given, and else the
-/// ways in which the loops run, too. Of loops over data these depend on times, and so does how their sums round: of those, arrays are compared alone.
+/// A line for each pass: what it leaves, behind what decides it. Where the order of iterations is given, that is the case alone, and else
+/// the ways in which the loops run, too. A fifth of the cases has a wavefront of its own, which may be refused. A loop over data need not
+/// run in the batches that it has on one host: if the order is given, its arrays are compared and not its sums, and else nothing is.
 pub(super) fn all(w: &mut Context<'_>, seeds: Range<u64>) -> Result<Vec<String>> {
     let (clock, mut lines) = (AtomicU64::new(0), Vec::new());
     for seed in seeds {
@@ -43,7 +43,7 @@ pub(super) fn all(w: &mut Context<'_>, seeds: Range<u64>) -> Result<Vec<String>>
                 false if is_inspected => continue,
                 false => ways.join(", "),
             };
-            lines.push(format!("{seed}.{number} {place}: {:x}", hash(pass, !is_inspected)));
+            lines.push(format!("{seed}.{number} {place}: {:x}", bits(pass, !is_inspected)));
         }
     }
     Ok(lines)

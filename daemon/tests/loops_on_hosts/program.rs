@@ -11,9 +11,8 @@ fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
 }
 
-/// A number for many: a line of output has an end.
 fn hash(bits: &[u32]) -> u64 {
-    bits.iter().fold(1, |hash, bits| (hash ^ u64::from(*bits)).wrapping_mul(0x0100_0000_01b3).rotate_left(23))
+    super::hash(bits.iter().map(|bits| u64::from(*bits)))
 }
 
 /// Ordered loops: one in blocks, one that runs serially.

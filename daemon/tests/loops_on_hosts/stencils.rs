@@ -253,12 +253,12 @@ fn random(w: &mut Context<'_>, seed: u32) -> Result<u32> {
 }
 
 /// A line for each kind, the same for as many workers, wherever they are.
-pub(super) fn all(w: &mut Context<'_>, seeds: Range<u32>) -> Result<Vec<String>> {
+pub(super) fn all(w: &mut Context<'_>, seeds: Range<u64>) -> Result<Vec<String>> {
     let kinds =
         [("rows", rows(w)?), ("others", others(w)?), ("moved", moved(w)?), ("in-place", in_place(w)?)];
     let mut lines: Vec<_> = kinds.iter().map(|(kind, bits)| format!("{kind} {bits:x?}")).collect();
     for seed in seeds {
-        lines.push(format!("random-{seed} {:x}.", random(w, seed)?));
+        lines.push(format!("random-{seed} {:x}.", random(w, seed as u32)?));
     }
     Ok(lines)
 }

@@ -1,16 +1,10 @@
 //! Random programs of many loops over the same arrays: each finds them as the one before has left them, in parts of all kinds, in one piece,
 //! in copies, read or not.
+use super::inspected::hash;
 use super::oracle::random::Random;
 use hectare_orion::relax::{Consistency, Every};
 use hectare_orion::{Context, Result, parallel_for};
 use std::ops::Range;
-
-fn hash(values: &[f32]) -> u64 {
-    let mix = |hash: u64, value: &f32| {
-        (hash ^ u64::from(value.to_bits())).wrapping_mul(0x0100_0000_01b3).rotate_left(23)
-    };
-    values.iter().fold(1, mix)
-}
 
 /// A line for each time that arrays are read, and for each sum.
 pub(super) fn all(w: &mut Context<'_>, seeds: Range<u64>) -> Result<Vec<String>> {

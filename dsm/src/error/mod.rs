@@ -82,7 +82,8 @@ pub enum Error {
     ForkedChild,
     /// Every worker slot is taken.
     #[error(
-        "{asked} more workers asked for, but the job has {free} of {max} slots free: raise `max_workers` of the job, or in one on several hosts the ranks of this one"
+        "{asked} more workers asked for, but the job has {free} of {max} slots free: raise `max_workers` of the job, or, if it is on \
+         several hosts, the number of ranks on this one"
     )]
     TooManyWorkers {
         /// How many workers were to be added.
@@ -93,7 +94,11 @@ pub enum Error {
         max: usize,
     },
     /// The job has no worker of this rank.
-    #[error("worker {rank} asked for, but the job has workers 0 to {}: raise `max_workers` of the job, or in one on several hosts their ranks", max.saturating_sub(1))]
+    #[error(
+        "worker {rank} asked for, but the job has workers 0 to {}: raise `max_workers` of the job, or, if it is on several hosts, \
+         the number of their ranks",
+        max.saturating_sub(1)
+    )]
     NoSuchRank {
         /// The rank.
         rank: Rank,

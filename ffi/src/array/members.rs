@@ -8,6 +8,8 @@ use crate::reduce::{ha_operation, operation_of};
 use crate::status::{Failure, Outcome, ha_status::*, protect};
 use crate::wait::ha_range;
 use hectare_dsm::{Area, AreaSpec, Number, Owned, Rank, Worker};
+use rustc_hash::FxBuildHasher;
+use std::hash::BuildHasher;
 use std::time::Duration;
 
 /// How long members wait for each other's areas to be created.
@@ -22,12 +24,6 @@ const MEMBERS: usize = 3;
 const RANGES: usize = 4;
 /// Instead of a number of ranges: the member's arguments were wrong.
 const REFUSED: u64 = u64::MAX;
-
-/// FNV-1a (Fowler, Noll and Vo, 1991) of a list of members.
-fn hash_of(members: &[Rank]) -> u64 {
-    let bytes = members.iter().flat_map(|rank| rank.to_le_bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
 
 /// A member's side of an array.
 pub(super) struct Array<T: Number> {
@@ -111,13 +107,14 @@ impl<T: Number> Array<T> {
 
     /// Whether all members that came to this reduction have the same list of members, and want the same operation.
     fn agree(&self, worker: &Worker, operation: ha_operation) -> Outcome {
+        let (me, list) = (worker.rank(), FxBuildHasher.hash_one(&self.members));
         for (ranges, rank) in self.ranges.iter().zip(&self.members) {
             let words = ranges.read(worker)?;
-            if words[CALL] != self.call {
+            // Of one that did not come, or whose area is another, `named` says so.
+            if words.len() < RANGES || words[CALL] != self.call {
                 continue;
             }
-            let me = worker.rank();
-            if words[MEMBERS] != hash_of(&self.members) {
+            if words[MEMBERS] != list {
                 let text = format!(
                     "worker {rank} made the array of other members, or in another order, than worker {me}: {:?}",
                     self.members
@@ -230,7 +227,7 @@ impl<T: Number> AnyArray for Array<T> {
             words.set(CALL, call);
             words.set(COUNT, if refused.is_ok() { ranges.len() as u64 } else { REFUSED });
             words.set(OPERATION, operation as u64);
-            words.set(MEMBERS, hash_of(&self.members));
+            words.set(MEMBERS, FxBuildHasher.hash_one(&self.members));
             if refused.is_ok() {
                 let list = words.range_mut(RANGES..RANGES + 2 * ranges.len());
                 for (place, range) in list.chunks_exact_mut(2).zip(ranges) {
@@ -239,8 +236,10 @@ impl<T: Number> AnyArray for Array<T> {
             }
         }
         worker.barrier()?;
-        let agreed = self.agree(worker, operation);
-        let combined = protect(|| agreed.and_then(|()| self.combine(worker, operation)));
+        let combined = protect(|| {
+            self.agree(worker, operation)?;
+            self.combine(worker, operation)
+        });
         if let Some((_, state)) = &mut self.root {
             let mut words = state.write(worker)?;
             words.set(0, call);

@@ -379,12 +379,13 @@ impl Node {
         let group = cut.group;
         let is_under_way =
             matches!(&inbound.phase, Phase::Receiving(receiving) if receiving.cut.cut == cut.cut);
-        if is_under_way && cut.placed {
-            self.grant_again(from, group);
+        if is_under_way {
+            if cut.placed {
+                self.grant_again(from, group);
+            }
             return;
         }
-        let inbound = self.inbound.get_mut(&group).expect("just seen");
-        if is_under_way || (cut.cut <= inbound.last_cut && !stale_accepted) || inbound.holds(from, cut.cut) {
+        if (cut.cut <= inbound.last_cut && !stale_accepted) || inbound.holds(from, cut.cut) {
             return;
         }
         // It was made for a subscription before this one. Its sender ends it when it hears of this one, and nothing else is to be said: that

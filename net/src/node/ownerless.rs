@@ -54,8 +54,8 @@ impl Node {
 
     /// A member is told: what was said before of its owner was said to the subscription before.
     pub(super) fn begin_ownerless(&mut self, cx: &mut Cx<'_>, from: HostId, serial: u64, area: AreaId) {
-        let said = self.ownerless_mut(area.group);
-        let is_known = said.is_some_and(|said| said.by(from).any(|member| member == area.member));
+        let ownerless = self.ownerless_mut(area.group);
+        let is_known = ownerless.is_some_and(|it| it.by(from).any(|member| member == area.member));
         if is_known && self.newest(from, Key::Ownerless(area)) < serial {
             self.set_ownerless(cx, from, area, false);
         }
@@ -68,8 +68,8 @@ impl Node {
 
     fn set_ownerless(&mut self, cx: &mut Cx<'_>, from: HostId, area: AreaId, is: bool) {
         let counts = !self.moves_to(area.group, from) && !self.is_foreign(area.group, from);
-        let Some(said) = self.ownerless_mut(area.group) else { return };
-        set(said.said.entry(from).or_default(), area.member, is);
+        let Some(ownerless) = self.ownerless_mut(area.group) else { return };
+        set(ownerless.said.entry(from).or_default(), area.member, is);
         let inbound = self.inbound.get(&area.group).filter(|_| counts);
         if inbound.is_some_and(|inbound| usize::from(area.member) < inbound.have.len()) {
             cx.memory.ownerless(area, is);

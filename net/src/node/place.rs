@@ -133,23 +133,25 @@ impl Node {
         if !receiving.cut.placed {
             return;
         }
-        let (cut, members) = (receiving.cut.cut, receiving.cut.versions.len());
-        let places = cx.memory.grant(group, from, members);
-        receiving.granted = places.clone();
-        self.tell(from, Register::Grant(group, cut, places));
+        receiving.granted = cx.memory.grant(group, from, receiving.cut.versions.len());
+        self.tell_grant(from, group);
     }
 
     /// A cut under way begins once more. Its sender may have had no subscriber here for a moment, and have dropped the answer: it gets that
     /// again, as a newer one.
     pub(super) fn grant_again(&mut self, from: HostId, group: GroupId) {
-        let Some(Phase::Receiving(receiving)) = self.inbound.get(&group).map(|it| &it.phase) else { return };
-        let answer = Register::Grant(group, receiving.cut.cut, receiving.granted.clone());
         if self.mutant(Mutant::GrantOnce) {
             return;
         }
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.outbox.forget(|key| *key == Key::Grant(group));
         }
+        self.tell_grant(from, group);
+    }
+
+    fn tell_grant(&mut self, from: HostId, group: GroupId) {
+        let Some(Phase::Receiving(receiving)) = self.inbound.get(&group).map(|it| &it.phase) else { return };
+        let answer = Register::Grant(group, receiving.cut.cut, receiving.granted.clone());
         self.tell(from, answer);
     }
 

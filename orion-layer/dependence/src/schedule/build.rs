@@ -13,16 +13,24 @@ use crate::placement::Placement;
 pub(super) struct Plan<'a> {
     pub(super) schedule: &'a dyn Schedule,
     pub(super) wavefront: Option<&'a Wavefront>,
-    /// Whether arrays that cannot be cut are as [`Crew::uncut`] says.
-    pub(super) uncut: bool,
-    /// Whether one worker runs all, and needs all of the arrays.
-    pub(super) in_turn: bool,
+    pub(super) written: Written,
+}
+
+/// Where the arrays are that a candidate's loop writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    /// In parts.
+    Cut,
+    /// As [`Crew::uncut`] says.
+    Uncut,
+    /// All of them with the only worker that has tiles.
+    Whole,
 }
 
 impl<'a> Plan<'a> {
     /// With arrays in parts.
     pub(super) fn of(schedule: &'a dyn Schedule) -> Plan<'a> {
-        Plan { schedule, wavefront: None, uncut: false, in_turn: false }
+        Plan { schedule, wavefront: None, written: Written::Cut }
     }
 }
 
@@ -100,8 +108,8 @@ impl Builder<'_> {
             }
         }
         let (placement, waits) = match crew.uncut.filter(|_| is_for_uncut(nest)) {
-            _ if plan.in_turn => (Placement::whole(nest, &steps, workers), None),
-            _ if !plan.uncut => (Placement::of(nest, &cuts, &steps, workers)?, None),
+            _ if plan.written == Written::Whole => (Placement::whole(nest, &steps, workers), None),
+            _ if plan.written == Written::Cut => (Placement::of(nest, &cuts, &steps, workers)?, None),
             Some(Uncut::Ghosts) if plan.wavefront.is_none() => {
                 (Placement::with_ghosts(nest, &cuts, &steps, workers)?, None)
             }
@@ -119,12 +127,12 @@ impl Builder<'_> {
             }
         };
         let mut cost = estimate(nest, &steps, &grid, &placement, workers, hosts);
-        if let Some(wavefront) = plan.wavefront.filter(|_| !plan.in_turn) {
+        if let Some(wavefront) = plan.wavefront.filter(|_| plan.written != Written::Whole) {
             let slowdown = wavefront.slowdown(&cuts, workers);
             cost.nanoseconds += work_ns(nest) / workers as f64 * (slowdown - 1.0).max(0.0);
         }
         let built = Built { grid, cuts, steps, placement, cost, checked: None, waits };
-        if plan.wavefront.is_some() || plan.in_turn { Ok(built) } else { built.with_tasks(nest, crew) }
+        if plan.wavefront.is_some() { Ok(built) } else { built.with_tasks(nest, crew) }
     }
 }
 

@@ -1,5 +1,5 @@
 //! The runtime's own schedules that a loop may get.
-use super::build::{Builder, Built, Crew, Plan, extents};
+use super::build::{Builder, Built, Crew, Plan, Written, extents};
 use super::cost::work_ns;
 use super::kinds::SERIAL;
 use super::{Blocks, Rotation, Schedule, ScheduleError, Serial, Wavefront};
@@ -21,7 +21,7 @@ pub(super) enum Kind {
 pub(super) struct Considered {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// As of a [`Plan`].
+    /// Whether arrays that cannot be cut are as [`Crew::uncut`] says.
     pub(super) uncut: bool,
 }
 
@@ -38,7 +38,7 @@ impl Considered {
             Kind::Serial => &Serial,
         };
         let wavefront = if let Kind::Wavefront(wavefront) = &self.kind { Some(wavefront) } else { None };
-        Plan { schedule, wavefront, uncut: self.uncut, in_turn: false }
+        Plan { schedule, wavefront, written: if self.uncut { Written::Uncut } else { Written::Cut } }
     }
 
     /// Builds it; a wavefront only if it does not have too many tiles.

@@ -1,5 +1,5 @@
 //! Which schedule a loop gets: those that its dependences allow, the cheapest of them.
-use super::build::{Builder, Built, Crew, Cut, Plan, extents, is_for_uncut};
+use super::build::{Builder, Built, Crew, Cut, Plan, Written, extents, is_for_uncut};
 use super::candidates::{Considered, Kind, candidates, in_place, with_ghosts};
 use super::cost::Cost;
 use super::in_turn::InTurn;
@@ -10,7 +10,7 @@ use crate::cuts::BlockWeights;
 use crate::hosts::Hosts;
 use crate::in_place::{CheckTasks, Checked};
 use crate::loop_nest::{LoopNest, Order};
-use crate::placement::Placement;
+use crate::placement::{ArrayPlacement, Placement};
 
 /// The most tiles that are taken as they come free: every worker goes over all of them whenever it takes one.
 const MOST_FREE: usize = 4096;
@@ -54,8 +54,6 @@ pub struct Choice {
     pub rotation: Option<Rotation>,
     /// If arrays lie in place: what has been made of the tasks by [`CheckTasks`].
     pub checked: Option<Checked>,
-    /// Whether one worker runs, on several hosts, what workers of one host would run on arrays in place, in the same cells.
-    pub in_turn: bool,
 }
 
 impl Choice {
@@ -66,13 +64,19 @@ impl Choice {
 
     fn new(candidates: Vec<Candidate>, built: Built, rotation: Option<Rotation>) -> Choice {
         let Built { grid, cuts, steps, placement, checked, .. } = built;
-        Choice { candidates, grid, steps, cuts, placement, rotation, checked, in_turn: false }
+        Choice { candidates, grid, steps, cuts, placement, rotation, checked }
     }
 
     /// Whether no schedule but the serial one was possible.
     pub fn is_serial(&self) -> bool {
         let is_out = |one: &Candidate| one.name == SERIAL || matches!(one.verdict, Verdict::Refused(_));
-        !self.in_turn && self.candidates.iter().all(is_out)
+        !self.is_in_turn() && self.candidates.iter().all(is_out)
+    }
+
+    /// Whether one worker runs, on several hosts, what workers of one host would run on arrays in place, in the same cells: a loop that is
+    /// serial has one cell.
+    pub fn is_in_turn(&self) -> bool {
+        self.placement.arrays.contains(&ArrayPlacement::Whole) && self.grid.iter().any(|cells| *cells > 1)
     }
 
     /// The name of the schedule.
@@ -128,7 +132,8 @@ pub struct Team<'t> {
     pub follows_links: bool,
     /// If the loop may run in parallel though written arrays cannot be cut as it is: where these are.
     pub uncut: Option<Uncut<'t>>,
-    /// On several hosts: how tasks are checked on one, if the results are to have the bits that they have there.
+    /// On several hosts: how one would check its tasks. Then a loop that has its arrays in place on one host has the same bits here, where one
+    /// worker runs its blocks ([`Choice::is_in_turn`]); without, it is serial.
     pub on_one_host: Option<CheckTasks<'t>>,
 }
 
@@ -217,12 +222,12 @@ fn in_turn(
     let team = Team { hosts: None, uncut: alone.uncut, on_one_host: None, ..members };
     let (_, best) = choose_cheapest(builder, alone, team)?;
     // What does not fit, rarely, is serial, which always does.
-    let Some(Ok(built)) = best.plan().uncut.then(|| build_in_turn(builder, crew, best.plan())) else {
+    let Some(Ok(built)) = best.uncut.then(|| build_in_turn(builder, crew, best.plan())) else {
         return Ok(serial);
     };
     let why = "its arrays lie in place, on one host; here one worker runs its blocks, for the same results";
     serial.candidates.push(Candidate { name: best.name, verdict: Verdict::Refused(why.into()) });
-    Ok(Choice { in_turn: true, ..Choice::new(serial.candidates, built, None) })
+    Ok(Choice::new(serial.candidates, built, None))
 }
 
 /// As many workers, of one host.
@@ -233,7 +238,7 @@ fn of_one_host<'a>(crew: Crew<'a>, check: CheckTasks<'a>) -> Crew<'a> {
 /// What workers of one host would run on arrays in place, on one of `crew`.
 fn build_in_turn(builder: Builder<'_>, crew: Crew<'_>, plan: Plan<'_>) -> Result<Built, ScheduleError> {
     let schedule = InTurn { schedule: plan.schedule, wavefront: plan.wavefront };
-    builder.build(Plan { schedule: &schedule, uncut: false, in_turn: true, ..plan }, crew)
+    builder.build(Plan { schedule: &schedule, written: Written::Whole, ..plan }, crew)
 }
 
 /// The loop by a schedule of the program's own. On several hosts, one worker runs what would need arrays in place.
@@ -246,25 +251,26 @@ fn use_own(
     let wavefront = schedule.wavefront();
     // The wavefront itself, and not what says that it is one.
     let schedule = wavefront.map_or(schedule, |wavefront| wavefront as &dyn Schedule);
-    let plan = Plan { schedule, wavefront, uncut: wavefront.is_some(), in_turn: false };
-    let (built, in_turn) = match (build_own(builder, crew, plan), members.on_one_host) {
+    let written = if wavefront.is_some() { Written::Uncut } else { Written::Cut };
+    let plan = Plan { schedule, wavefront, written };
+    let built = match (build_own(builder, crew, plan), members.on_one_host) {
         (Err(error), Some(check)) => {
             let alone = build_own(builder, of_one_host(crew, check), plan)?;
             if alone.placement.in_place.is_none() {
                 return Err(error);
             }
-            (build_in_turn(builder, crew, plan)?, true)
+            build_in_turn(builder, crew, plan)?
         }
-        (built, _) => (built?, false),
+        (built, _) => built?,
     };
     let candidates = vec![Candidate { name: schedule.name(), verdict: Verdict::Chosen(built.cost) }];
-    Ok(Choice { in_turn, ..Choice::new(candidates, built, None) })
+    Ok(Choice::new(candidates, built, None))
 }
 
 fn build_own(builder: Builder<'_>, crew: Crew<'_>, plan: Plan<'_>) -> Result<Built, ScheduleError> {
     let built = builder.build(plan, crew).or_else(|error| match error {
         ScheduleError::Placement(_) if is_for_uncut(builder.nest) && crew.uncut.is_some() => {
-            builder.build(Plan { uncut: true, ..plan }, crew)
+            builder.build(Plan { written: Written::Uncut, ..plan }, crew)
         }
         error => Err(error),
     })?;

@@ -43,7 +43,7 @@ fn choices_by(
 
 fn has_the_same_cells([one, two]: &[Choice; 2]) {
     assert!(one.placement.in_place.is_some(), "{:?}", one.candidates);
-    assert!(two.in_turn && !two.is_serial() && two.placement.in_place.is_none(), "{:?}", two.candidates);
+    assert!(two.is_in_turn() && !two.is_serial() && two.placement.in_place.is_none(), "{:?}", two.candidates);
     assert_eq!((&one.grid, &one.cuts), (&two.grid, &two.cuts));
     assert_eq!(two.placement.arrays, [ArrayPlacement::Whole]);
     let of_others = |step: &Vec<Option<_>>| step[0].is_some() && step[1..].iter().all(Option::is_none);
@@ -93,7 +93,7 @@ fn what_has_the_same_bits_anyway_is_serial() {
     let nest = nest(Order::Ordered, json!([[0, 60], [1, 999]]), &[1000], &sweep);
     let [one, two] = choices(&nest, false);
     assert!(one.placement.in_place.is_some());
-    assert!(!two.in_turn && two.is_serial() && two.grid == [1, 1]);
+    assert!(!two.is_in_turn() && two.is_serial() && two.grid == [1, 1]);
 }
 
 /// Every second element from the ones beside it, of an array of one dimension, which has no ghost regions.

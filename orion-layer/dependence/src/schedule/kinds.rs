@@ -85,7 +85,7 @@ pub(super) fn tile(cells: Vec<Range<usize>>) -> Option<Tile> {
     (!tile.is_empty()).then_some(tile)
 }
 
-/// Its name.
+/// The name of [`Serial`] as a candidate.
 pub(super) const SERIAL: &str = "serial";
 
 impl Schedule for Serial {
